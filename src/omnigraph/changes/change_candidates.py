@@ -45,9 +45,9 @@ def collect_writes(
     *,
     paths: Collection[str] | None = None,
 ) -> dict[str, WrittenIds]:
-    """What records wrote, by the path of the table, which tells a type's lives apart.
+    """What records wrote, by the path of the table: a type that was created again has another.
 
-    Only some paths, if they are given. Maintenance touches nobody.
+    Only some paths, if they are given. Maintenance writes no entities.
     """
     found: dict[str, _TableWrites] = {}
     for record in records:
@@ -112,8 +112,8 @@ def _collect_writes_since(
         ]
     except HistoryGoneError:
         return dict.fromkeys(paths, WrittenIds(is_all=True))
-    # A table that a record brings leaves nobody out: one of another line comes with the ids of all
-    # its rows, and one that was away comes back as the line has had it last.
+    # A table that a record brings leaves no entity out: one of another line comes with the ids of
+    # all its rows, and one that was away comes back as the line has had it last.
     return collect_writes(records, lineage.log.objects, new.tables, paths=paths)
 
 

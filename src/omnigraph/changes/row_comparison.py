@@ -46,7 +46,7 @@ def compare_stored_rows(
 ) -> Mask:
     """The same of rows by their row ids: light columns first, heavy ones where those are equal.
 
-    `known` are the rows whose light columns were found to differ already, if somebody looked.
+    `known` are the rows whose light columns were found to differ already, if they were compared.
     """
     light = [pair for pair in columns if not pair.is_heavy]
     rows_max = max(len(new[1]), 1)

@@ -38,7 +38,7 @@ Json: TypeAlias = Any  # Any: whatever `json.loads` gives
 
 
 class Op(IntEnum):
-    """What happened to an entity, in the order in which changes of one entity are told."""
+    """What happened to an entity, in the order in which changes of one entity are listed."""
 
     INSERT = 0
     UPDATE = 1

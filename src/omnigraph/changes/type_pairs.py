@@ -61,7 +61,7 @@ class TypePair:
 
 
 def compute_type_id(path: str) -> str:
-    """The opaque id of the type whose table is at a path, which itself would tell where it is."""
+    """The opaque id of the type whose table is at a path, which must not be shown itself."""
     return hashlib.sha256(f"type:{path}".encode()).hexdigest()[:_ID_DIGITS]
 
 

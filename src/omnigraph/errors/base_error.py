@@ -34,7 +34,7 @@ def _rebuild_error(
 def interruption_of(error: BaseException) -> KeyboardInterrupt | None:
     """The interruption while which an error came up, if there was one.
 
-    A library that is interrupted in a call may tell how its clean-up failed instead. What is raised
+    A library that is interrupted in a call may report how its clean-up failed. What is raised
     because of an interruption, by those who know of it, is not meant.
     """
     found: BaseException | None = error

@@ -1,4 +1,4 @@
-"""Changes that cannot be told: a token of another feed, history that is gone, a schema between."""
+"""Errors of change feeds: a rejected token, collected history, a schema change between."""
 
 from __future__ import annotations
 

@@ -23,9 +23,9 @@ class Problem:
     path: str | None = None
 
     def __str__(self) -> str:
-        told = f"{self.file}:{self.line}:{self.column}: {self.message}"
-        told = told if self.hint is None else f"{told} ({self.hint})"
-        return told if self.path is None else f"{told}, at {self.path}"
+        text = f"{self.file}:{self.line}:{self.column}: {self.message}"
+        text = text if self.hint is None else f"{text} ({self.hint})"
+        return text if self.path is None else f"{text}, at {self.path}"
 
     def to_json(self) -> dict[str, str | int | None]:
         """The document of a problem."""
@@ -65,8 +65,8 @@ class SecretMissingError(OmnigraphError):
     code = "secret_missing"
 
     def __init__(self, names: Sequence[str]) -> None:
-        told = ", ".join(f"${{{name}}}" for name in names)
-        super().__init__(f"not set: {told}", hint="set it in the environment, or in the env_file")
+        unset = ", ".join(f"${{{name}}}" for name in names)
+        super().__init__(f"not set: {unset}", hint="set it in the environment, or in the env_file")
         self.names = tuple(names)
 
 
@@ -117,7 +117,7 @@ class TooFewRowsError(OmnigraphError):
 
 
 class ApprovalRequiredError(OmnigraphError):
-    """A run that would replace data and that nobody approved; `digest` is what to approve."""
+    """A run that would replace data and is not approved; `digest` is what to approve."""
 
     code = "approval_required"
 

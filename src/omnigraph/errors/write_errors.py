@@ -8,7 +8,7 @@ from typing import Final
 
 from omnigraph.errors.base_error import OmnigraphError
 
-# How many conflicts the message of an error tells; it carries them all, or the first thousands.
+# How many conflicts the message of an error lists; it carries all, or the first thousands.
 CONFLICTS_SHOWN_MAX: Final = 3
 _PREFERABLE: Final = frozenset({"divergent_insert", "divergent_update", "delete_vs_update"})
 
@@ -19,7 +19,7 @@ class MigrationUnsupportedError(OmnigraphError):
     code = "migration_unsupported"
 
 
-# How many violations of one write are told one by one; the others are counted.
+# How many violations of one write are listed one by one; the others are counted.
 VIOLATIONS_SHOWN_MAX = 20
 
 
@@ -73,7 +73,7 @@ def format_violations(violations: Sequence[Violation], count: int) -> str:
 class KeyConflictError(WriteRefusedError):
     """A strict insert met existing entities; `type_name` and `entity_id` name the first of them.
 
-    `count` is how many there are, of which `others` are told too.
+    `count` is how many there are; `others` are some of them.
     """
 
     code = "key_conflict"
@@ -201,7 +201,7 @@ class EntityConflict:
     unique_violation, cardinality_violation, value_constraint_violation and schema_conflict. `ours`
     is the state on the branch that is merged into, `theirs` the one that is merged, `base` the one
     both came from; None where the entity does not exist. Of an entity that exists on all sides
-    only the properties that differ are told; edges have their ends as `@src` and `@dst`.
+    only the properties that differ are given; edges have their ends as `@src` and `@dst`.
     """
 
     kind: str
@@ -233,7 +233,7 @@ class EntityConflict:
 class MergeConflictError(OmnigraphError):
     """Both sides of a merge changed the same entities, or break a rule together.
 
-    So it is of a revert or a cherry-pick and what the branch has become; `operation` tells which.
+    A revert or a cherry-pick may also conflict with the branch; `operation` names the kind.
     Nothing was written. `conflicts` are all of them, or the first thousands; `count` is how many
     there are.
     """
@@ -250,10 +250,10 @@ class MergeConflictError(OmnigraphError):
         self.operation = operation
         self.conflicts = tuple(conflicts)
         self.count = len(self.conflicts) if count is None else count
-        told = "; ".join(str(each) for each in self.conflicts[:CONFLICTS_SHOWN_MAX])
+        shown = "; ".join(str(each) for each in self.conflicts[:CONFLICTS_SHOWN_MAX])
         more = self.count - min(len(self.conflicts), CONFLICTS_SHOWN_MAX)
         super().__init__(
-            f"{operation} conflicts: {told}{f'; and {more} more' if more else ''}",
+            f"{operation} conflicts: {shown}{f'; and {more} more' if more else ''}",
             hint=self._format_hint(),
         )
 

@@ -23,7 +23,7 @@ class CommentedLines:
     """Lines being printed, with the comments of the source put back where they stood.
 
     Call `line` with the source range of what the line prints: comments that stood before the range
-    go above it, a comment that followed on the same source line goes behind it. With `keep_blanks`,
+    go above it, a comment that followed on the same source line goes after it. With `keep_blanks`,
     a blank line of the source stays one blank line, except beside the braces of a block.
     """
 

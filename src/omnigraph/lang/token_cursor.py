@@ -171,11 +171,11 @@ class Cursor:
         token, after = self.token, self.peek()
         is_strange = token.kind is TokenKind.UNKNOWN
         before = self.previous.text if self.at and self.previous.end == token.start else ""
-        behind = after.text if after.start == token.end else ""
+        following = after.text if after.start == token.end else ""
         if token.kind is TokenKind.BAD_NUMBER:
             return _NUMBER_HINT
         # The longest spelling says most; of strange characters, the first stands for all.
-        spellings = (before + token.text + behind, before + token.text, token.text + behind)
+        spellings = (before + token.text + following, before + token.text, token.text + following)
         for spelling in (*spellings, token.text, token.text[:1] if is_strange else ""):
             for table in (*tables, self._habits):
                 if spelling in table:

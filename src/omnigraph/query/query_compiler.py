@@ -18,7 +18,7 @@ from omnigraph.query.rewrites import Rewriting, rewrite
 from omnigraph.query.typed_tree import CheckedQuery
 from omnigraph.schema.catalog import Catalog
 
-# A hint that lists more names than this helps nobody.
+# A hint that lists more names than this is not read.
 _NAMES_SHOWN_MAX = 10
 
 

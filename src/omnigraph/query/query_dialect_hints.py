@@ -60,7 +60,7 @@ CLAUSE_HINTS = {
     "none": "write 'not { … }'",
     "any": "write 'exists { … }'",
 }
-# Behind the edge name of a traversal.
+# After the edge name of a traversal.
 TARGET_HINTS = {
     **dict.fromkeys("*+", "write how many hops are taken: edge{1,3}"),
     "|": "put several edge names in parentheses: (likes|knows)",

@@ -188,6 +188,6 @@ def _encode_type_reference(kind: TypeKind, name: str, accepted: AcceptedSchema) 
 
 
 def _encode_property_reference(name: str, owner: TypeIdentity) -> JsonObject | str:
-    # Edge ends are no properties, and an interface may name a text that only its nodes have.
+    # Edge ends are not properties, and an interface may name a text that only its nodes have.
     found = owner.property_ids.get(name)
     return name if found is None else {"id": found, "name": name}

@@ -28,7 +28,7 @@ MEMBER_HINTS = {
 }
 # Inside a type.
 TYPE_HINTS = {
-    "?": "the elements of a list are never null; write '?' behind the bracket: [String]?",
+    "?": "the elements of a list are never null; write '?' after the bracket: [String]?",
     "[": "a list cannot hold lists",
 }
 # Names of types, in lower case; parameters of queries have the same types.

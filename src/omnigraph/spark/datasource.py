@@ -48,7 +48,7 @@ _OPTIONS: Final = (
 ResolvedScan = tuple[TypeScan, dict[str, tuple[str, pa.DataType]]]
 
 _ALREADY_EXISTS: Final = "DATA_SOURCE_ALREADY_EXISTS"
-# Sessions that know the source: to be told again, Spark would warn of it.
+# Sessions that know the source: Spark warns when it is registered again.
 _registered_sessions: Final[WeakSet[SparkSession]] = WeakSet()
 
 
@@ -161,7 +161,7 @@ def _resolve_snapshot(
         if moment is None:
             raise InvalidArgumentError(
                 "timestamp",
-                f"'{given['timestamp']}' is no time",
+                f"'{given['timestamp']}' is not a time",
                 hint="write it like 2026-01-31T12:00:00Z",
             )
         found = graph.snapshot(moment, branch=branch)

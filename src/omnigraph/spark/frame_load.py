@@ -115,7 +115,7 @@ class FrameSource(BulkSource):
 def stage_partition(
     batches: Iterator[pa.RecordBatch], place: GraphLocation, folder: str, type_name: str
 ) -> Iterator[pa.RecordBatch]:
-    """Write the rows of a partition beside the graph, and tell where."""
+    """Write the rows of a partition beside the graph, and return where."""
     pa.set_cpu_count(1)
     context = TaskContext.get()
     partition = 0 if context is None else context.partitionId()
@@ -176,7 +176,7 @@ def load_frames(  # noqa: PLR0913 — one keyword for each decision of the calle
     Columns are named like properties; an edge has its ends in `from` and `to`, and a given identity
     is in `@id`. The rows are evaluated once, and the units of the load run on the given session, or
     on the one that the frames belong to. `staged` is called when all rows were evaluated, and may
-    refuse them; `locate` finds the records behind the column `@origin` of rows that are rejected;
+    refuse them; `locate` finds the records of rejected rows by the column `@origin`;
     `accept` is called before the commit, and may refuse to leave so many rows out.
     """
     return branch.load(

@@ -110,7 +110,7 @@ class GraphSpark:
         types: Collection[str] | None = None,
         ops: Collection[str] | None = None,
     ) -> DataFrame:
-        """What every commit behind `start` up to `end` changed, both being of one branch.
+        """What every commit after `start` up to `end` changed, both being of one branch.
 
         `before` and `after` are JSON texts, null where there is none. `type` is what a type was
         called then; `type_id` survives renames.

@@ -198,7 +198,7 @@ def _create_private_folder() -> Path:
     folder = Path(tempfile.gettempdir()) / f"omnigraph-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink() or folder.stat().st_uid != os.getuid():
-        raise PermissionError(f"{folder} belongs to somebody else")
+        raise PermissionError(f"{folder} belongs to another user")
     return folder
 
 
@@ -246,8 +246,8 @@ def start_java(conf: Mapping[str, str]) -> dict[str, str]:
     for key, value in conf.items():
         command += ["--conf", f"{key}={value}"]
     with tempfile.TemporaryDirectory() as folder:
-        told = Path(folder) / "gateway"
-        variables = {"SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told)}
+        info_file = Path(folder) / "gateway"
+        variables = {"SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info_file)}
         java = subprocess.Popen(  # noqa: S603 — the script of the installed library
             [*command, "pyspark-shell"],
             stdin=subprocess.PIPE,
@@ -256,19 +256,19 @@ def start_java(conf: Mapping[str, str]) -> dict[str, str]:
             process_group=0,
         )
         try:
-            _await_port(java, told)
+            _await_port(java, info_file)
         except BaseException:
             _terminate_java(java)
             raise
         atexit.register(_stop_java, java)
-        port, size = struct.unpack_from(">ii", info := told.read_bytes())
+        port, size = struct.unpack_from(">ii", info := info_file.read_bytes())
         return {_PORT: str(port), _SECRET: info[8 : 8 + size].decode()}
 
 
-def _await_port(java: subprocess.Popen[bytes], told: Path) -> None:
-    """Wait until Java tells where it listens."""
+def _await_port(java: subprocess.Popen[bytes], info_file: Path) -> None:
+    """Wait until Java has written where it listens."""
     end = time.monotonic() + START_SECONDS
-    while not told.is_file():
+    while not info_file.is_file():
         if java.poll() is not None:
             raise SparkFailedError("start", f"Java ended with {java.returncode}")
         if time.monotonic() > end:

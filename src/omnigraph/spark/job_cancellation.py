@@ -1,4 +1,4 @@
-"""Jobs that nobody waits for any more are cancelled."""
+"""Cancel Spark jobs whose caller stopped waiting for them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class JobGroup:
 
 @contextmanager
 def cancel_on_error(spark: SparkSession) -> Iterator[JobGroup]:
-    """Cancel the jobs that are begun meanwhile if whoever waits for them is interrupted."""
+    """Cancel the jobs that are begun meanwhile if their caller is interrupted."""
     jobs = JobGroup(spark)
     jobs.begin()
     try:
@@ -80,7 +80,7 @@ def _cancel_on_signal(jobs: JobGroup) -> Iterator[None]:
         yield
         return
     handlers = {number: signal.getsignal(number) for number in _SIGNALS}
-    # What nobody handles ends the process, or nothing.
+    # A signal without a handler ends the process, or nothing.
     before = {number: handler for number, handler in handlers.items() if callable(handler)}
 
     def stop() -> None:

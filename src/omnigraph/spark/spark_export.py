@@ -78,7 +78,7 @@ class ExportSplit:
     format: Format
     fragments: tuple[int, ...]
     target: StoreAddress
-    # The path of its files, up to what tells them from each other. The id of the export is in it:
+    # The path of its files, up to the part in which they differ. The id of the export is in it:
     # whatever else is at the target is not ours to remove.
     stem: str
 
@@ -201,7 +201,7 @@ def _claim_prefix(target: StoreAddress, id_: str) -> Iterator[None]:
         _require_empty(objects, besides=CLAIM)
         yield
     except BaseException:
-        # Where the store is the reason, it is to be told.
+        # A failure of the store that was the reason is raised, not that of this clean-up.
         with suppress(StorageError):
             _release_prefix(objects, id_)
         raise
@@ -214,10 +214,10 @@ def _release_prefix(objects: Objects, id_: str) -> None:
     # Whether the claim was made is not known if the store did not answer.
     if objects.get(CLAIM) != id_.encode():
         return
-    # First: nobody may take what is left for a whole export.
+    # First: what is left must not pass for a whole export.
     objects.delete([SUCCESS] if id_.encode() in (objects.get(SUCCESS) or b"") else [])
     _remove_files(objects, id_)
-    # Last: while anything of it is there, whoever looks is told why.
+    # Last: while anything of it is there, the claim explains it.
     objects.delete([CLAIM])
 
 

@@ -155,7 +155,7 @@ def find_data_fault(failure: Exception) -> str | None:
 
 
 def _is_definition_error(failure: Exception) -> bool:
-    """Whether Spark did not understand what it was told."""
+    """Whether Spark rejected a definition."""
     return isinstance(failure, AnalysisException | ParseException | IllegalArgumentException)
 
 

@@ -140,9 +140,9 @@ def reason_of(error: Exception) -> str:
 def report_progress(
     spark: SparkSession, stage: str, total: int | None, progress: StageProgress | None
 ) -> Iterator[None]:
-    """Tell how many tasks of what runs meanwhile are done, and at its end all.
+    """Report how many tasks of what runs meanwhile are done, and at its end all.
 
-    Where nobody knows their number before, it is that of the tasks that Spark has planned so far.
+    Without a total, the number of tasks is that which Spark has planned so far.
     """
     if progress is None:
         yield
@@ -159,7 +159,7 @@ def report_progress(
     watching = _observe_server if is_connect(spark) else _poll_jobs
     with watching(spark, _MonotonicProgress(report).update):
         yield
-    # A job that nobody saw was too short to have had more.
+    # A job that was never seen was too short to have had more.
     known = max(known, 1)
     progress(Stage(stage, known, known))
 
@@ -167,15 +167,15 @@ def report_progress(
 class _MonotonicProgress:
     """Passes on how many tasks are done and planned, whenever either has become more."""
 
-    def __init__(self, tell: Callable[[int, int], None]) -> None:
-        self._tell = tell
+    def __init__(self, report: Callable[[int, int], None]) -> None:
+        self._report = report
         self._done = self._planned = 0
 
     def update(self, done: int, planned: int) -> None:
         """There are so many."""
         if done > self._done or planned > self._planned:
             self._done, self._planned = max(done, self._done), max(planned, self._planned)
-            self._tell(self._done, self._planned)
+            self._report(self._done, self._planned)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Compaction and index builds by tasks: they write files, the driver commits them.
 
-The commit is the one of the maintenance in this process: nothing is visible before it, and whoever
-writes meanwhile loses nothing.
+The commit is the one of the maintenance in this process: nothing is visible before it, and a
+writer that commits meanwhile loses nothing.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ _chosen_options: Final[ContextVar[SparkOptions | None]] = ContextVar("_chosen", 
 
 @contextmanager
 def use_options(options: SparkOptions) -> Iterator[None]:
-    """Let whoever needs a session meanwhile, and says nothing else, use or make such a one."""
+    """Use these options for sessions that are made meanwhile without others."""
     before = _chosen_options.set(options)
     try:
         yield
@@ -135,7 +135,7 @@ def _forget_lost_driver() -> None:
 def get_strict_session(spark: SparkSession) -> SparkSession:
     """A session of the same Spark in which expressions mean what they mean everywhere.
 
-    The settings of the given one stay as they are: they are somebody else's.
+    The settings of the given one belong to the caller and stay as they are.
     """
     if all(_has_setting(spark, key, value) for key, value in _SEMANTIC_SETTINGS.items()):
         return spark
@@ -158,7 +158,7 @@ def _has_setting(spark: SparkSession, key: str, value: str) -> bool:
 
 
 def find_active_session() -> SparkSession | None:
-    """The session that is in use in this process, whoever made it."""
+    """The session that is in use in this process, also one that was not made here."""
     # On Spark Connect the classic class knows none, and the other way round.
     found = SparkSession.getActiveSession()
     if found is None and (connect := sys.modules.get("pyspark.sql.connect.session")) is not None:
@@ -180,7 +180,7 @@ def get_attempts_max(spark: SparkSession) -> int:
         return 1
     if local := _LOCAL_WITH_RETRIES.fullmatch(master):
         return int(local["attempts"])
-    # Four is what Spark does where nobody says otherwise.
+    # Four is the default of Spark.
     return int(spark.conf.get("spark.task.maxFailures", "4") or "4")
 
 
@@ -274,7 +274,7 @@ def _configure_folders(options: SparkOptions) -> dict[str, str]:
     if not _is_local(options):
         return {}
     folder = tempfile.mkdtemp(prefix="omnigraph-spark-")
-    # Behind the end of the session, which is registered later.
+    # It runs after the end of the session, which is registered later.
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return {"spark.sql.warehouse.dir": folder}
 
@@ -288,7 +288,7 @@ def _require_answer(remote: str) -> None:
     try:
         grpc.channel_ready_future(channel).result(timeout=ANSWER_SECONDS)
     except grpc.FutureTimeoutError:
-        reason = f"nobody answers there within {ANSWER_SECONDS} seconds"
+        reason = f"no answer within {ANSWER_SECONDS} seconds"
         raise SparkFailedError(f"connect to {_hide_parameters(remote)}", reason) from None
     finally:
         channel.close()
@@ -321,7 +321,7 @@ def build_configuration(options: SparkOptions) -> dict[str, str]:
         "spark.driver.memory": "1g",
         **_SETTINGS,
         "spark.task.maxFailures": str(ATTEMPTS_MAX),
-        # A cancelled task may still end what it writes, and tell of it.
+        # A cancelled task may still end what it writes, and report it.
         "spark.python.task.killTimeout": f"{int(STOP_SECONDS)}s",
     }
     if _is_local(options):
@@ -392,7 +392,7 @@ def first_line_of(error: BaseException) -> str:
 
 
 def _stop_session(made: ClassicSession) -> None:
-    """End a session that was made here, unless somebody did."""
+    """End a session that was made here, unless it has ended."""
     # Whatever fails here: the process ends, and Java with it.
     with suppress(Exception):
         made.stop()

@@ -55,7 +55,7 @@ def filter_rows(frame: DataFrame, condition: str) -> DataFrame:
 
 @contextmanager
 def translate_analysis_errors() -> Iterator[None]:
-    """What Spark does not understand is `Unresolved`, and is told nowhere else."""
+    """Raise what Spark does not understand as `Unresolved`, and log nothing."""
     try:
         with suppress_error_logging():
             yield
@@ -116,7 +116,7 @@ def reason_of(failure: Exception) -> str:
 
 
 def find_syntax_error(sql: str, spark: SparkSession) -> str | None:
-    """Why a text is no expression over any columns; None for one that may be."""
+    """Why a text is not an expression over any columns; None for one that may be."""
     # Alone, it may not close what it did not open; in parentheses, it has to be one value.
     return _parse_expression(sql, spark) or _parse_expression(f"({sql})", spark)
 
@@ -142,7 +142,7 @@ def _find_unknown_routine(failure: AnalysisException) -> str | None:
 
 
 def build_empty_frame(columns: str | pa.Schema, spark: SparkSession) -> DataFrame:
-    """A frame with these columns; `Unresolved` tells why a text declares none."""
+    """A frame with these columns; `Unresolved` says why a text declares none."""
     schema = columns if isinstance(columns, str) else from_arrow_schema(columns)
     with translate_analysis_errors():
         return spark.createDataFrame([], schema)

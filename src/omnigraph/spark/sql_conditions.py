@@ -1,7 +1,7 @@
 """SQL conditions on properties, as tables evaluate them: with the names of their columns.
 
-Spark's own filters are only pushed down where a table's answer can be no narrower than Spark's,
-which asks again.
+Spark's own filters are only pushed down where a table returns at least the rows of Spark,
+which filters again.
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ def build_type_scan(
             view.open_table(type_key).require_filter(condition)
         except StorageError as error:
             raise InvalidArgumentError(
-                "filter", f"'{filter}' is no condition: {error.reason}"
+                "filter", f"'{filter}' is not a condition: {error.reason}"
             ) from error
     pin = view.snapshot.pins[str(type_key)]
     chosen = tuple((name, known[name]) for name in columns)

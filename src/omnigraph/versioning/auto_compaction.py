@@ -15,7 +15,7 @@ from omnigraph.versioning.transaction import Transaction
 
 # A table is looked at when it has this many fragments; the tables decide what is worth joining.
 FRAGMENTS_MIN: Final = 32
-# Every so many commits somebody looks. A commit has one maker, so of several processes that write
+# Every so many commits the writer looks. A commit has one maker, so of several processes that write
 # to a branch one looks, and they do not all do the same work to throw most of it away.
 CHECK_EVERY: Final = 8
 # After a look that found nothing, the table must have grown by this many fragments.

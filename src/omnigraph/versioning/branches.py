@@ -164,7 +164,7 @@ class Branches:
         stream = self._read_created(name, generation)
         self._committer.close(stream, actor=actor, requires=requires)
         if not self._put_event(name, generation + 1, self._build_deletion(actor)):
-            raise BranchNotFoundError(name, hint="it was deleted by somebody else just now")
+            raise BranchNotFoundError(name, hint="another process has just deleted it")
 
     def _build_deletion(self, actor: str | None) -> dict[str, object]:
         return ref_events.build_deletion(now_us=self._committer.settings.now_us(), actor=actor)

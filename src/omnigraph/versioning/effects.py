@@ -16,7 +16,7 @@ from omnigraph.versioning.id_sets import EMPTY, IdSet
 
 ID_COLUMN = "__id"
 
-# Up to here the memory of rows tells their size well enough; above, they may be a slice of more.
+# Up to here the memory of rows is a good measure of their size; above, they may be a slice of more.
 _QUICK_BYTES_MAX: Final = 64 * 1024
 
 # Rows of a write: still in memory, or already written and waiting for their commit.
@@ -195,7 +195,7 @@ class EffectApplier:
 
     Rows are written once, however often the effects are applied. A table whose pin is the one of
     the last time keeps its result, so that a retry after a lost race costs nothing for it. What
-    stands behind a Register happens to the new type, whatever its name meant before.
+    follows a Register happens to the new type, whatever its name meant before.
     """
 
     def __init__(

@@ -17,9 +17,9 @@ from omnigraph.versioning.record import Bulk, Changed, ChangeSet, Maintenance
 class ReadSet:
     """What a write depends on in one type.
 
-    ids       entities that nobody else may insert, update or delete (every key that was looked up)
+    ids       entities that no other write may write or delete (every key that was looked up)
     existing  those of `ids` that were found: what only appends cannot have met them
-    present   entities that nobody may delete (the ends of inserted edges)
+    present   entities that no other write may delete (the ends of inserted edges)
     keeps_all no entity of the type may be deleted (the ends are too many to list)
     marks     unique values and ends of edges (`mark`) that no changed entity may hold
     is_whole  nothing of the type may change (an open predicate was evaluated over it)
@@ -52,7 +52,7 @@ WHOLE = ReadSet(is_whole=True)
 
 @dataclass(frozen=True, slots=True)
 class FootprintConflict:
-    """Where another commit met a footprint; the entity is None when it cannot be told."""
+    """Where another commit met a footprint; the entity is None when it is not known."""
 
     type_key: str
     entity_id: str | None

@@ -96,7 +96,7 @@ class IdSet:
 
 
 class DeferredIds(IdSet):
-    """A set that is made when somebody looks into it: most writes meet nobody who would."""
+    """A set that is made on first use: most writes are never compared with others."""
 
     __slots__ = ("_count", "_known", "_make")
 

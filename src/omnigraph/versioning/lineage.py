@@ -65,7 +65,7 @@ class Lineage:
     def find_merge_base(self, a: Snapshot, b: Snapshot) -> Snapshot:
         """The common ancestor to merge two commits by.
 
-        It is one that is no ancestor of another common ancestor. Of several, which only merges
+        It is not an ancestor of another common ancestor. Of several, which only merges
         crosswise make, it is the one at the smallest distance from both, then the newest.
         """
         shared = find_last_shared_location(tops_of(a), tops_of(b))
@@ -171,7 +171,7 @@ class _LineageWalk:
         return self._known[stream_id]
 
     def find_best_common(self, a: Snapshot, b: Snapshot) -> RecordLocation:
-        """The best of all common ancestors that are no ancestors of others."""
+        """The best of all common ancestors that are not ancestors of others."""
         for snapshot, side in ((a, _OURS), (b, _THEIRS)):
             self._paint(self._start(snapshot), side, {side: 0})
         fresh = {place for _, place in self._queue}
@@ -220,7 +220,7 @@ class _LineageWalk:
             # Another commit there is one that a stopped writer left where this one was collected.
             if record is not None and commit and record.commit != commit:
                 record = None
-            # An id tells the time of its commit, to the millisecond.
+            # An id contains the time of its commit, to the millisecond.
             time = (decode_ulid_ms(commit) or 0) * 1000
             created_at = time if record is None else record.created_at
             met = self._met[place] = _VisitedCommit(place, commit, created_at, record)

@@ -74,7 +74,7 @@ STALE_S_MAX: Final = 1.0
 # How often a floor may rise while the end of a stream is looked for; each takes a clean-up.
 FLOORS_MAX: Final = 16
 CACHED_HEADS_MAX: Final = 1024
-# How many commits of maintenance in a row are seen through; each follows a commit of somebody.
+# How many commits of maintenance in a row are skipped; each follows a commit of a writer.
 MAINTENANCE_MAX: Final = 1024
 _READERS: Final = 8
 # Fewer than this are not worth a thread each.
@@ -98,7 +98,7 @@ class Log:
     def require_graph(self) -> None:
         """Refuse an address without a graph, and a graph of a newer format.
 
-        No record is read: a damaged one must not keep anybody from the other branches.
+        No record is read: a damaged one must not make the other branches unreadable.
         """
         self.require_format()
         genesis = layout.build_record_path(MAIN.id, GENESIS_SEQ)
@@ -417,7 +417,7 @@ class Log:
             self.write_checkpoint(self.read_snapshot(stream, newest))
 
     def _locate(self, stream: Stream) -> Head:
-        """Some head of a stream, from its hint, or from a listing when the hint is no use."""
+        """Some head of a stream, from its hint, or from a listing when the hint is useless."""
         seq = hinted = self._read_hinted_seq(stream)
         if seq is None or self.read(stream.id, seq) is None:
             seq = self._find_last_seq(stream, above=stream.first_seq - 1)

@@ -40,7 +40,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The end of a stream: its newest snapshot, and whether the stream was closed behind it."""
+    """The end of a stream: its newest snapshot, and whether the stream was closed after it."""
 
     snapshot: Snapshot
     is_closed: bool = False

@@ -1,7 +1,7 @@
 """The publisher of a branch: writes that wait together become one record.
 
 Threads that race for a record slow each other down, so within a process they queue. The first
-thread in the queue publishes for all that wait behind it; there is no thread of its own to start
+thread in the queue publishes for all that wait after it; there is no extra thread to start
 or stop. Between processes, publishers race.
 """
 
@@ -51,7 +51,7 @@ class _Share:
 class _Ticket:
     """One waiting write and, later, what became of it; without a share it needs its own record.
 
-    Its writer is called when it is done, and when nobody publishes and it is the first to wait.
+    Its writer is called when it is done, and when no one publishes and it is the first to wait.
     """
 
     transaction: Transaction
@@ -101,7 +101,7 @@ class Publisher:
     ) -> Record | None:
         """Make a transaction a commit, alone or with others; as `Committer.publish`.
 
-        Whoever leads the queue publishes for the others: rows of any size should be staged before,
+        The leader of the queue publishes for the others: rows of any size should be staged before,
         and `prepare_again` runs in the leader's thread and must not publish anything itself.
         """
         assert transaction.snapshot.stream.id == self._stream.id, "the publisher of another stream"
@@ -128,14 +128,14 @@ class Publisher:
             self._call_next()
 
     def _call_next(self) -> None:
-        """Call who waits first; somebody who comes just now may publish before."""
+        """Call the first waiting writer; a new one may publish before it."""
         with self._lock:
             first = self._queue[0] if self._queue else None
         if first is not None:
             first.calls.put(None)
 
     def _lead(self) -> bool:
-        """Publish the next batch, unless somebody does; every one of its writers hears of it."""
+        """Publish the next batch, unless another thread does, and call each of its writers."""
         tickets: list[_Ticket] = []
         is_leader = False
         try:
@@ -143,7 +143,7 @@ class Publisher:
                 if self._is_busy or not self._queue:
                     return False
                 # The flag that the `finally` looks at is set first: a thread that is stopped
-                # between the two leaves nobody waiting for a leader that is gone.
+                # between the two leaves no writer waiting for a leader that is gone.
                 is_leader = True
                 self._is_busy = True
                 tickets = self._take_batch()
@@ -166,7 +166,7 @@ class Publisher:
         return True
 
     def _take_batch(self) -> list[_Ticket]:
-        """The first waiting write, and those behind it that can share its record."""
+        """The first waiting write, and those after it that can share its record."""
         first = self._queue.popleft()
         try:
             return self._collect_batch(first)

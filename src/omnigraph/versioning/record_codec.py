@@ -75,7 +75,7 @@ def decode_entry(stream: str, seq: int, data: bytes) -> LogEntry:
 
 
 def encode_pins(pins: Mapping[str, Pin]) -> dict[str, object]:
-    """Pins by type key. Versions are hex text: bit 63 is set, so they are no JSON numbers."""
+    """Pins by type key. Versions are hex text: bit 63 is set, so they do not fit JSON numbers."""
     return {
         type_key: {
             "v": pin.version,

@@ -335,5 +335,5 @@ def parse_time(text: str) -> datetime | None:
 
 def build_deletion(*, now_us: int, actor: str | None) -> dict[str, object]:
     """The event that ends a name."""
-    # The id makes two deletions different objects, of which one is told that it came late.
+    # The id makes two deletions different objects, of which one fails as late.
     return {"op": "delete", "id": generate_ulid(), "created_at": now_us, "actor": actor}

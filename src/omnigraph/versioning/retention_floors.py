@@ -47,7 +47,7 @@ class Floors:
             found = self._find_highest(stream.id, last)
             if found is not None or not stream.origins:
                 return GENESIS_SEQ if found is None else found
-            # A branch nobody collected yet has lost what was gone before it was created; what
+            # A branch that was not collected yet has lost what was gone before it was created; what
             # the branch it started from lost above the commit it started from is none of its own.
             last = stream.first_seq - 1
             stream = stream.owner_of(last)

@@ -79,7 +79,7 @@ class RetentionRoots:
                 raise SnapshotGoneError(f"commit '{at.commit}' was collected", oldest=oldest)
             if not lines:
                 raise SnapshotGoneError(
-                    f"commit '{at.commit}' went with its branch: nobody holds it"
+                    f"commit '{at.commit}' went with its branch: nothing retains it"
                 )
             oldest = min(lines)
         self._require_stored(at)
@@ -104,7 +104,7 @@ class RetentionRoots:
         return [floor for floor in floors if floor <= at.seq]
 
     def _require_stored(self, at: Snapshot) -> None:
-        """Refuse a commit that this graph does not have: nobody could read it."""
+        """Refuse a commit that this graph does not have: it cannot be read."""
         ref = at.ref
         # The record may be collected where the checkpoint of a branch keeps what it said.
         is_base = bool(at.stream.origins) and at.seq == at.stream.first_seq - 1

@@ -49,7 +49,7 @@ class Schemas:
         self._known: OrderedDict[str, StoredSchema] = OrderedDict()
 
     def put(self, source: str, accepted: AcceptedSchema) -> StoredSchema:
-        """Store a schema before the record that names it; again is no error."""
+        """Store a schema before the record that names it; storing it again is allowed."""
         data = encode_plain_fields({"source": source, "accepted": accepted.to_json()})
         digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
         path = layout.build_schema_path(digest)

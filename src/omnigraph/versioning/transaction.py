@@ -113,7 +113,7 @@ def is_exclusive(effect: Effect) -> bool:
 
 
 def _reads_of(change: ChangeSet) -> ReadSet:
-    """What writing a change set depends on: nobody else may write the same entities."""
+    """What writing a change set depends on: no other write may touch the same entities."""
     match change:
         case Changed():
             return ReadSet(ids=change.ids, existing=change.updated.union(change.deleted))

@@ -1,6 +1,6 @@
 """Values of committed rows that a write keeps: those that it does not assign, or has no column for.
 
-How large values are is not known before they are read: the first parts are small, and each tells
+How large values are is not known before they are read: the first parts are small, and each shows
 how many rows fit into the next one.
 """
 

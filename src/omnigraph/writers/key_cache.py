@@ -59,7 +59,7 @@ ROWS_PER_LOOKUP: Final = 500_000
 # changes more is not carried over either: its set is read again, if it is still asked for.
 RECENT_MAX: Final = 50_000
 
-# A set that is further behind than this is cheaper to read again than to carry forward.
+# A set that lags by more than this is cheaper to read again than to carry forward.
 RECORDS_MAX: Final = 512
 
 # What differs from a base is copied to no other branch, so a new base is made when it is more than

@@ -161,7 +161,7 @@ class _TypeLoader:
         given = rows[ID_COLUMN]
         if given.null_count == len(given) and self.mode is not LoadMode.OVERWRITE:
             fresh = pa.chunked_array([generate_ids(len(given))])
-            # Nobody has these ids: whoever asks the table would ask in vain.
+            # The ids are new: a look-up in the table would find nothing.
             made = replace_ids(rows, fresh, self.shape)
             return self._build_change(made, WriteMode.UPSERT, known=NO_COPIES)
         ids = fill_ids(given)
@@ -323,7 +323,7 @@ def _select_last_rows(codes: Rows) -> pa.Array:
 
 
 def _find_first_pairs(codes: Rows) -> tuple[list[tuple[int, int]], int]:
-    """The first two rows of each repeated number, as many as are told, and how many there are."""
+    """The first two rows of each repeated number, as many as are listed, and how many there are."""
     order = np.argsort(codes, kind="stable")
     is_same = codes[order][1:] == codes[order][:-1]
     is_second = is_same & ~np.concatenate(([False], is_same[:-1]))

@@ -126,7 +126,7 @@ class PendingRows:
         )
 
     def _find_known_copies(self, committed: CommittedState) -> pa.Table | None:
-        """The committed copies of all rows; None leaves it to whoever needs them to look."""
+        """The committed copies of all rows; None if the reader has to look them up."""
         if not self._keyed:
             # A fresh id has no committed copy.
             return pa.concat_tables([NO_COPIES, *self._found])

@@ -55,7 +55,7 @@ def prepare_transaction(
 ) -> Transaction:
     """A transaction that makes a change on a view, or the error that refuses it.
 
-    Rows of any size are written ahead, many of them while they are checked: nobody sees them
+    Rows of any size are written ahead, many of them while they are checked: they are invisible
     before the transaction is published, and what is refused is removed.
     """
     change = fill_absent(change, view, keys)
@@ -119,7 +119,7 @@ def _build_type_effect(
     written = change.written
     bulk = Bulk(part.list_files, part.rows) if _is_bulk(part) else None
     if bulk is not None and change.mode is WriteMode.OVERWRITE:
-        # Everybody ends: nobody needs to know who that is.
+        # All entities end: their ids are not needed.
         effect: Effect = Overwrite(str(type_key), parts)
         return _TypeEffect(effect, replace(bulk, replaces=True), IdSet.from_distinct(written))
     ending = committed.get_ending(type_key)
@@ -174,7 +174,7 @@ def _build_marks(type_key: TypeKey, change: TypeChange, committed: CommittedStat
 def _build_changed(
     change: TypeChange, written: pa.Array, ending: pa.Table, marks: IdSet | None
 ) -> Changed:
-    """The ids of a change, told apart by what happens to them."""
+    """The inserted, updated and deleted ids of a change."""
     if ending.num_rows == 0:
         return Changed(inserted=IdSet.from_distinct(written), marks=marks)
     ended = ending[ID_COLUMN].combine_chunks()
@@ -197,7 +197,7 @@ def _subtract_ids(ids: pa.Array, others: pa.Array) -> IdSet:
 
 def require_absent(change: GraphChange, committed: CommittedState) -> None:
     """Refuse a change that inserts entities which exist, of whatever types they are."""
-    told: list[tuple[str, str, str | None]] = []
+    conflicts: list[tuple[str, str, str | None]] = []
     count = 0
     for type_key, type_change in change.items():
         # What the writer has looked up itself, as for ids it has just drawn, needs no second look.
@@ -206,11 +206,11 @@ def require_absent(change: GraphChange, committed: CommittedState) -> None:
         is_there = committed.find_existing(type_key, type_change.written)
         if is_there.true_count:
             count += is_there.true_count
-            room = VIOLATIONS_SHOWN_MAX - len(told)
+            room = VIOLATIONS_SHOWN_MAX - len(conflicts)
             rows = pc.indices_nonzero(is_there).slice(0, room).to_pylist()
-            told += _iter_insert_conflicts(type_key, type_change, rows)
-    if told:
-        (name, entity_id, place), *rest = told
+            conflicts += _iter_insert_conflicts(type_key, type_change, rows)
+    if conflicts:
+        (name, entity_id, place), *rest = conflicts
         others = [KeyConflictError.build_violation(*each) for each in rest]
         raise KeyConflictError(name, entity_id, place=place, others=others, count=count)
 

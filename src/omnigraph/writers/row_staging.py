@@ -17,7 +17,7 @@ from omnigraph.storage.tables.pins import Pin, Staged
 from omnigraph.versioning.effects import Part, count_bytes
 from omnigraph.versioning.sweeps import Sweeps
 
-# Fewer rows are written by whoever publishes, together with those of other waiting writes.
+# Fewer rows are written by the publisher, together with those of other waiting writes.
 WAITING_ROWS_MAX: Final = 1_000
 WAITING_BYTES_MAX: Final = 1024 * 1024
 # So many rows are written while they are checked, which takes as long.

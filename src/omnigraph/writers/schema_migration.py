@@ -134,7 +134,7 @@ def build_schema_effects(
 ) -> Iterator[Effect]:
     """What a schema does to tables, by the identities of types, whatever they are called.
 
-    Types `elsewhere`, by their new names, get their tables from somebody else.
+    Types `elsewhere`, by their new names, get their tables from the caller.
     """
     before, after = _index_tabled_types(old), _index_tabled_types(new)
     # A type may end while another one begins under its name.

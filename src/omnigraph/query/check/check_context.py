@@ -25,7 +25,7 @@ class CheckContext:
     mode: Mode
     parameters: dict[str, PropertyType | None] = field(default_factory=dict)
     errors: int = 0
-    # The variables of blocks that have ended, so that messages can tell them from misspelt ones.
+    # The variables of blocks that have ended, which messages distinguish from misspelt ones.
     block_variables: set[str] = field(default_factory=set)
     # The edge types that join two node types, found once: a schema may have very many.
     joining_steps: dict[tuple[str, str], tuple[EdgeStep, ...]] = field(default_factory=dict)

@@ -52,7 +52,7 @@ Leaf = Callable[[LeafExpr], typed_tree.Expr | None]
 Operator = (
     ast.Comparison | ast.TextTest | ast.Membership | ast.NullTest | ast.And | ast.Or | ast.Not
 )
-# Python takes long to tell whether something is one of a union.
+# `isinstance` with a union is slow.
 _NUMBERS = (int, float)
 _LITERALS = frozenset(get_args(ast.Literal))
 _OPERATORS = frozenset(get_args(Operator))

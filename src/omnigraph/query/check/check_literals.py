@@ -95,7 +95,7 @@ def coerce_literal(value: typed_tree.Expr, scalar: Scalar | None) -> typed_tree.
     """A literal (or the literals of a list) at the base type it is compared with.
 
     A decimal literal is rounded for a 32-bit property; every other number is converted only where
-    this changes nothing, because comparisons are exact. What is no literal stays as it is.
+    this changes nothing, because comparisons are exact. What is not a literal stays as it is.
     """
     if scalar is None or scalar_of(value) is scalar:
         return value

@@ -192,8 +192,8 @@ def check_logical(
     known = [value for value, _ in operands if value is not None]
     wrong = [(value, span) for value, span in operands if value and not is_boolean(value)]
     if wrong:
-        told = known if len(operands) == 2 else [wrong[0][0]]
-        got = " and ".join(str(value.type) for value in told)
+        named = known if len(operands) == 2 else [wrong[0][0]]
+        got = " and ".join(str(value.type) for value in named)
         context.report_error("T41", wrong[0][1], f"'{word}' needs Bool operands, got {got}")
     if wrong or len(known) < len(operands):
         return None

@@ -78,7 +78,7 @@ _BLOCK_ARGUMENT = LeafRules(
 def check_pattern(
     context: CheckContext, clauses: Sequence[ast.Clause], outer: Scope | None = None
 ) -> tuple[typed_tree.Pattern, Scope]:
-    """The checked clauses of a block and the variables it leaves behind."""
+    """The checked clauses of a block and the variables it binds."""
     meant = resolve_ambiguities(context, clauses)
     scope = Scope(collect_declared_types(context, meant), outer)
     checked: list[typed_tree.Clause | None] = []
@@ -420,7 +420,7 @@ def _resolve_clause(context: CheckContext, clause: ast.Clause) -> ast.Clause:
 
 
 def _as_traversal(context: CheckContext, clause: ast.Filter, condition: ast.Expr) -> ast.Clause:
-    """An edge named by a reserved word, between two variables that are no parameters."""
+    """An edge named by a reserved word, between two variables that are not parameters."""
     match condition:
         case ast.Membership(ast.Variable() as source, ast.Variable() as target):
             word = "in"

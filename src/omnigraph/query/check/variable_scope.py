@@ -145,7 +145,7 @@ class Owner:
 def check_variable(
     context: CheckContext, scope: Scope, variable: ast.Variable
 ) -> typed_tree.Expr | None:
-    """A bare variable that is no parameter: a node."""
+    """A bare variable that is not a parameter: a node."""
     bound = find_bound(context, scope, variable, "T102")
     match bound:
         case NodeVariable(name, str(type_name)):

@@ -33,7 +33,7 @@ def trim_sorts(plan: ReadPlan, catalog: Catalog) -> ReadPlan:
     return replace(plan, root=map_chains(plan.root, trim_chain))
 
 
-# The values that together tell two rows apart in one variable, in every way they can.
+# The sets of values that identify a row, by variable.
 _Identities = dict[str, list[frozenset[Expr]]]
 # A group is what the key columns of an aggregate bind.
 _GROUP = "#group"

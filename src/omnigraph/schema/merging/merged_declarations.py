@@ -80,25 +80,25 @@ class DeclarationMerger:
         ):
             return True
         by: SideName = "theirs" if token in sides.ours.keys else "ours"
-        keeper, dropper = (
+        keeping, dropping = (
             (sides.ours, sides.theirs) if by == "theirs" else (sides.theirs, sides.ours)
         )
-        self._check_droppable(token, keeper, by)
-        self._check_not_recreated(token, keeper, dropper, by)
-        self.dropped.append(DroppedElement(by, keeper.keys[token]))
+        self._check_droppable(token, keeping, by)
+        self._check_not_recreated(token, keeping, dropping, by)
+        self.dropped.append(DroppedElement(by, keeping.keys[token]))
         return False
 
-    def _check_droppable(self, token: ElementToken, keeper: Side, by: SideName) -> None:
-        if _pieces_of(keeper, token).meanings != _pieces_of(self.sides.base, token).meanings:
+    def _check_droppable(self, token: ElementToken, keeping: Side, by: SideName) -> None:
+        if _pieces_of(keeping, token).meanings != _pieces_of(self.sides.base, token).meanings:
             self._report_conflict(self._build_type_element(token), _describe_drop(by))
 
     def _check_not_recreated(
-        self, token: ElementToken, keeper: Side, dropper: Side, by: SideName
+        self, token: ElementToken, keeping: Side, dropping: Side, by: SideName
     ) -> None:
         """Refuse to give entities of one life of a type to another one of the same name."""
-        key = keeper.keys[token]
+        key = keeping.keys[token]
         untouched = self.untouched.theirs if by == "ours" else self.untouched.ours
-        if key in dropper.declarations and self.sides.base.keys[token] not in untouched:
+        if key in dropping.declarations and self.sides.base.keys[token] not in untouched:
             who = "this branch" if by == "ours" else "the other branch"
             message = (
                 f"{who} dropped the type and created it again, and its entities changed on"
@@ -155,15 +155,15 @@ class DeclarationMerger:
                 self._report_conflict(self._build_property_element(owner, token), message)
             return True
         by: SideName = "theirs" if versions.ours else "ours"
-        kept, keeper = (
+        kept, side = (
             (versions.ours, self.sides.ours)
             if by == "theirs"
             else (versions.theirs, self.sides.theirs)
         )
         if meanings_of(kept) != meanings_of(versions.base):
             self._report_conflict(self._build_property_element(owner, token), _describe_drop(by))
-        key = keeper.keys[owner]
-        self.dropped.append(DroppedElement(by, key, _property_name_of(keeper, key, token)))
+        key = side.keys[owner]
+        self.dropped.append(DroppedElement(by, key, _property_name_of(side, key, token)))
         return False
 
     # ---- conflicts ----
@@ -219,7 +219,7 @@ def _property_name_of(side: Side, key: TypeKey, token: ElementToken) -> str:
 
 
 def _describe_drop(by: SideName) -> str:
-    dropper, keeper = "this branch", "the other one"
+    dropping, keeping = "this branch", "the other one"
     if by == "theirs":
-        dropper, keeper = "the other branch", "this one"
-    return f"{dropper} dropped it, and {keeper} changed its declaration"
+        dropping, keeping = "the other branch", "this one"
+    return f"{dropping} dropped it, and {keeping} changed its declaration"

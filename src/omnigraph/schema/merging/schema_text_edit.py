@@ -106,7 +106,7 @@ class _SourceText:
         self._starts = [comment.start for comment in self._comments]
 
     def range_of(self, part: ast.Declaration | ast.Member) -> tuple[int, int]:
-        """The range of a part with the comments right above it and behind it."""
+        """The range of a part with the comments right above it and after it."""
         return self._find_leading_start(part.span.start), self._find_trailing_end(part.span.end)
 
     def slice_text(self, part: ast.Declaration | ast.Member) -> str:
@@ -177,8 +177,8 @@ def _format_added_member(theirs: Side, merged: RebuiltType, key: MemberKey) -> s
     text = _SourceText(theirs)
     start, end = text.range_of(old)
     before = text.text[start : old.span.start]
-    behind = text.text[old.span.end : end]
-    return f"{before}{print_member(new)}{behind}"
+    after = text.text[old.span.end : end]
+    return f"{before}{print_member(new)}{after}"
 
 
 def _format_added_type(theirs: Side, merged: RebuiltType) -> str:

@@ -65,7 +65,7 @@ class Variable:
 
     @property
     def identity(self) -> tuple[SystemValue, ...]:
-        """What tells two of its entities apart: ids are unique within a type only."""
+        """The values that identify one of its entities: ids are unique within a type only."""
         names = (SystemName.TYPE, SystemName.ID) if len(self.types) > 1 else (SystemName.ID,)
         return tuple(SystemValue(self.name, name) for name in names)
 
@@ -111,7 +111,7 @@ class Layout:
         }
 
     def identity_of(self, names: Iterable[str]) -> tuple[SystemValue, ...]:
-        """What tells two bindings of some variables apart."""
+        """The values that identify a binding of some variables."""
         return tuple(part for name in sorted(names) for part in self.variables[name].identity)
 
     def columns_of(self, name: str) -> frozenset[str]:

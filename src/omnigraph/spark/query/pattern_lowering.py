@@ -107,7 +107,7 @@ class PatternLowering:
             case plans.Exists() | plans.CompareBlock():
                 return filter_by_block(self, operator, frame or self.make_single_row(), live)
             case _:
-                raise AssertionError(f"{type(operator).__name__} is no part of a pattern")
+                raise AssertionError(f"{type(operator).__name__} is not part of a pattern")
 
     def _lower_scan(
         self,

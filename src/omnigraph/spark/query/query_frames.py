@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 class SizeThresholds:
     """What is few."""
 
-    # Tables of so few rows are read by whoever plans the query: a task costs more than they do.
+    # Tables of so few rows are read by the driver: a task costs more than they do.
     local_rows: int = 2_000
     # Tables of so few rows are read by one task, and every other task can have them.
     small_rows: int = 200_000
     # Tables of so few rows are joined by hashing them: sorting the others costs more.
     hashed_rows: int = 2_000_000
-    # So many nodes can be told to every task that reads edges.
+    # So many nodes can be sent to every task that reads edges.
     frontier_max: int = 100_000
 
 

@@ -67,7 +67,7 @@ class TableScan:
         rest = self.conditions
         table = place.tables.open(self.pin)
         if ids is not None and len(ids) <= IDS_MAX:
-            # Named rows are looked up by whoever reads the first fragments.
+            # Named rows are looked up by the task that reads the first fragments.
             if fragments is not None and fragments[0] != table.fragment_ids[0]:
                 return
             found = table.find(ID_COLUMN, ids, columns=self._list_columns(rest))

@@ -127,7 +127,7 @@ class Steps:
             if self.fault is None or self.fault.number != len(self.taken):
                 return None
             self.has_fired = True
-            # Dead before a CRASH_AFTER step runs, so that no other thread slips in behind it.
+            # Dead before a CRASH_AFTER step runs, so that no other thread follows it.
             self.is_dead = self.fault.kind in CRASHES
             return self.fault.kind
 

@@ -127,12 +127,12 @@ def build_checkpoint_path(stream: str, seq: int) -> str:
 
 
 def build_floor_folder(stream: str) -> str:
-    """The folder that tells how much of a branch was let go."""
+    """The folder of the retention floors of a branch."""
     return f"{MANIFEST}/{stream}/floors"
 
 
 def build_floor_path(stream: str, seq: int) -> str:
-    """The statement that the commits of a branch below one of them were let go."""
+    """The retention floor of a branch: the commits below it are released."""
     return f"{build_floor_folder(stream)}/{_format_number(seq, digits=20)}"
 
 
@@ -152,7 +152,7 @@ def build_sweep_path(number: int) -> str:
 
 
 def build_hint_path(stream: str) -> str:
-    """Where a stream ended when somebody last looked."""
+    """The hint where a stream ended when it was last read."""
     return f"{MANIFEST}/{stream}/latest.json"
 
 
@@ -172,12 +172,12 @@ def build_lease_path(hold_id: str) -> str:
 
 
 def build_staging_folder(load_id: str) -> str:
-    """The folder for what the parts of a bulk load tell each other."""
+    """The folder through which the tasks of a bulk load exchange results."""
     return f"{STAGING}/{load_id}"
 
 
 def build_splits_folder(staging: str) -> str:
-    """The folder that tells which parts of a bulk load are under way, beside that of its notes."""
+    """The folder that lists the running splits of a bulk load, beside its staging folder."""
     return f"{staging}.units"
 
 

@@ -61,8 +61,8 @@ _PRIVATE: Final = re.compile(
 # A table has its first version as long as it is in use.
 _VERSIONS: Final = re.compile(r"(t/[^/]+)/_versions")
 
-# What the graph writes file by file. Lance writes the tables: what it leaves there is listed. All
-# else below the graph is somebody else's.
+# What the graph writes file by file. Lance writes the tables: what it leaves there is listed.
+# Anything else below the graph is foreign.
 _FOLDERS: Final = (MANIFEST, PIPELINES)
 _NAME: Final = re.compile(rf"{re.escape(TEMPORARY_PREFIX)}\d+-[0-9a-f]{{16}}")
 

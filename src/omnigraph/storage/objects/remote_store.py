@@ -50,12 +50,12 @@ _CLOUD_MACHINE = "/latest/api/token"
 _memory: dict[str, MemoryStore] = {}
 _memory_lock = threading.Lock()
 
-# "Error performing GET http://… in 3.38ms": alike failures have to be told alike.
+# "Error performing GET http://… in 3.38ms": equal failures need equal messages.
 _DURATION = re.compile(r" in \d+(\.\d+)?(ns|µs|ms|s)\b")
 
 
 class RemoteObjects:
-    """The object store behind a client of obstore."""
+    """An object store that is used through a client of obstore."""
 
     def __init__(self, uri: str, store: ObjectStore, *, once: ObjectStore) -> None:
         self.uri = uri
@@ -182,7 +182,7 @@ def open_s3(uri: str, options: Mapping[str, str]) -> RemoteObjects:
 
 
 def create_s3_client(uri: str, options: Mapping[str, str]) -> ObjectStore:
-    """A client of `s3://bucket/prefix`, for reading what is no graph."""
+    """A client of `s3://bucket/prefix`, for reading what is not a graph."""
     return open_s3(uri, options).store
 
 

@@ -1,6 +1,6 @@
 """Files that a graph is loaded from: on the disk or on S3, listed, opened and read in parts.
 
-They belong to somebody else: nothing here writes, and a file that changes while it is read is
+They do not belong to the graph: nothing here writes, and a file that changes while it is read is
 refused as far as that can be seen.
 """
 

@@ -129,7 +129,7 @@ def replay_compaction(
     before = {fragment.fragment_id: fragment.metadata for fragment in planned.get_fragments()}
     now = {fragment.fragment_id: fragment.metadata for fragment in current.get_fragments()}
     groups, moved, gone = [], [], []
-    # Ids that are the same on every version on which nobody used them up meanwhile: segments of
+    # Ids that are the same on every version that did not use them up meanwhile: segments of
     # indexes were built for them.
     high_water = max(pin.high_water, compacted.pin.high_water + RESERVED_IDS)
     for group in compacted.groups:

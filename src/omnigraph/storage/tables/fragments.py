@@ -64,7 +64,7 @@ def fragment_of(dataset: LanceDataset, fragment_id: int) -> LanceFragment:
 def renumber_fragments(
     fragments: Iterable[FragmentMetadata], *, above: int
 ) -> list[FragmentMetadata]:
-    """Written fragments with ids nobody has used: an index may still claim to cover a used one."""
+    """Written fragments with unused ids: an index may still claim to cover a used one."""
     # Copies: the same rows get other ids when they are committed on another version.
     new = [copy(fragment) for fragment in fragments]
     for fragment_id, fragment in enumerate(new, above + 1):

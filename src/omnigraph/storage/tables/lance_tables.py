@@ -2,7 +2,7 @@
 
 Every change of a table is a detached commit: a private child of a pinned version that nothing but
 its own pin can reach. A table's linear history never moves after its creation, so a writer that
-dies at any step leaves files nobody refers to, and no reader ever sees a part of a commit. In:
+dies at any step leaves unreferenced files, and no reader ever sees a part of a commit. In:
 pins, rows and row ids. Out: pins. The pins become visible when a record names them.
 """
 
@@ -430,7 +430,7 @@ class Tables:
     def with_indexes(self, compacted: Compacted, build: BuildIndexes) -> Compacted:
         """A compaction with segments for the indexes that forget rewritten rows.
 
-        They are made before anybody waits for them, on a version of our own, whose new fragments
+        They are made before a commit waits for them, on a private version, whose new fragments
         have the ids that they will also have in the version that is given away.
         """
         dataset = self._handles.get(compacted.pin)

@@ -1,4 +1,4 @@
-"""What the layers above hold of a table: a pinned version, and written rows nobody sees yet."""
+"""Pins: a version of a table that the layers above hold, and rows that are not visible yet."""
 
 from __future__ import annotations
 

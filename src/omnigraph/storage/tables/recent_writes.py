@@ -27,7 +27,7 @@ RowIdsOf: TypeAlias = Callable[[str, str, Sequence[int]], RowIds | None]
 # What is larger is read again as fast as it is remembered.
 STEP_BYTES_MAX: Final = 1024 * 1024
 BYTES_MAX: Final = 32 * 1024 * 1024
-# As many versions as a reader may be behind and still follow.
+# A reader may lag by so many versions and still follow.
 STEPS_MAX: Final = 4_096
 CHAIN_MAX: Final = 256
 

@@ -91,7 +91,7 @@ class Handles:
             )
 
     def open_latest(self, path: str) -> LanceDataset:
-        """The newest version of the linear history of a table, which is no part of any graph."""
+        """The newest version of the linear history of a table, which is not part of any graph."""
         with translate_lance_errors("open", path):
             return lance.dataset(
                 self._uri_of(path), storage_options=self._options, session=_create_session()

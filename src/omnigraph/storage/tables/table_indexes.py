@@ -371,7 +371,7 @@ def apply_segments(dataset: LanceDataset, indexed: Indexed) -> LanceOperation.Cr
 def _fit_segment(dataset: LanceDataset, part: BuiltSegment, known: list[Segment]) -> Segment | None:
     """The segment with what it covers of a version; None when it does not fit."""
     if {old.uuid for old in known} != part.known:
-        # Somebody else extended the index, maybe over the same rows.
+        # Another process extended the index, maybe over the same rows.
         return None
     present = set(dataset.fragment_ids())
     left = {id_ for id_ in part.files if id_ in present}

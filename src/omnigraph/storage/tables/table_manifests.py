@@ -66,7 +66,7 @@ class LinearHistory:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether somebody wrote to the table who does not know of graphs."""
+        """Whether a program that does not know of graphs wrote to the table."""
         return self.version > 1
 
     @property

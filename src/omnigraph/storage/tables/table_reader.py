@@ -143,7 +143,7 @@ class Table:
     def scan_files(self, files: Sequence[str], *, columns: Sequence[str]) -> pa.Table:
         """The rows in some data files, by their paths from the graph's root.
 
-        All of them must be in this version: rows that nobody finds must not pass for none.
+        All of them must be in this version: missing rows must not pass for none.
         """
         wanted = {name.removeprefix(f"{self.pin.path}/data/") for name in files}
         names = self._list_columns(columns)

@@ -115,7 +115,7 @@ class Collector:
     def collect(
         self, policy: Policy = KEEP_ALL, *, is_dry: bool = True, grace_s: float | None = None
     ) -> Collected:
-        """Remove what the policy lets go and what nothing refers to; a dry run only tells."""
+        """Remove what the policy releases and what is unreferenced; a dry run only reports."""
         grace_s = self._settings.grace_s if grace_s is None else grace_s
         room: _FreedSpace | None = None
         for number in count(1):
@@ -284,7 +284,7 @@ def _read_stored(log: Log, stream_id: str, seqs: range) -> list[Record]:
 def _find_deleted_floors(roots: Roots, stored: Iterable[StoredObject]) -> dict[str, int]:
     """Floors above everything, for the streams of branches that were deleted before the grace.
 
-    Somebody may still have a snapshot of them, and must be told before it is too late.
+    A reader may still have a snapshot of them, and must get an error before files go.
     """
     held = {line.stream.id for line in roots.lines}
     ends: dict[str, int] = {}

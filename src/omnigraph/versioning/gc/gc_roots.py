@@ -170,7 +170,7 @@ class RootReader:
         return BranchLine(stream, head, floor, kept.start, state)
 
     def _find_deleted_line(self, stream: Stream) -> Iterator[BranchLine]:
-        """The line of a deleted branch, unless somebody with a shorter grace collected it."""
+        """The line of a deleted branch, unless a run with a shorter grace collected it."""
         try:
             head = self._log.read_newest_head(stream)
             kept = self._find_kept_range(stream, head)

@@ -1,7 +1,7 @@
 """The commits that merges between live branches need.
 
 A merge needs the records from both heads down to where their lines part and to their merge base,
-and the tables of that base. So the records that are no ancestors of all heads are kept, and what
+and the tables of that base. So the records that are not ancestors of all heads are kept, and what
 is a nearest common ancestor of some heads is kept with its tables.
 """
 
@@ -100,7 +100,7 @@ class _AncestryWalk:
                 self._mark(parent, self._masks[place])
 
     def collect_records(self) -> set[RecordLocation]:
-        """The stored records that are no ancestors of all heads, and the bases."""
+        """The stored records that are not ancestors of all heads, and the bases."""
         own = {place for place, mask in self._masks.items() if mask != self._everyone}
         return {place for place in own | self.find_bases() if self._read_record(place) is not None}
 

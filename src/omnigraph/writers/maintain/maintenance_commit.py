@@ -283,7 +283,7 @@ class _WorkProgress:
             self.removed += len(piece.inputs)
             self.added += sum(len(group.outputs) for group in piece.groups)
         for name in () if indexed is None else indexed.names:
-            # An index that nobody declares any more may also be there.
+            # An index that is not declared any more may also be there.
             if name in self.declared:
                 self.indexes[self.declared[name]] = None
         self.pieces.append(piece)

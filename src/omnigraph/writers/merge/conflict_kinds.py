@@ -13,7 +13,7 @@ DIVERGENT_INSERT: Final = "divergent_insert"
 DIVERGENT_UPDATE: Final = "divergent_update"
 DELETE_VS_UPDATE: Final = "delete_vs_update"
 
-# What can be decided by choosing a side. A broken rule is broken, whoever is preferred.
+# What can be decided by choosing a side. A broken rule stays broken with either side.
 PREFERABLE: Final = (DIVERGENT_INSERT, DIVERGENT_UPDATE, DELETE_VS_UPDATE)
 OURS: Final = "ours"
 THEIRS: Final = "theirs"
@@ -29,7 +29,7 @@ def parse_preferences(prefer: str | Mapping[str, str] | None) -> dict[str, str]:
     if not isinstance(prefer, Mapping):
         raise InvalidArgumentError(
             "prefer",
-            f"a {type(prefer).__name__} is no side",
+            f"a {type(prefer).__name__} is not a side",
             hint="pass 'ours', 'theirs', or a side for each kind of conflict",
         )
     return {_require_kind(kind): _require_side(side) for kind, side in prefer.items()}

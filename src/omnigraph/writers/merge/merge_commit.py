@@ -34,7 +34,7 @@ from omnigraph.writers.prepare import Request, build_transaction
 from omnigraph.writers.row_staging import RowStaging
 from omnigraph.writers.validate import Findings, check_change
 
-# A table that nobody has made: it has no rows, and is never opened.
+# A table that does not exist: it has no rows, and is never opened.
 _NO_TABLE: Final = Pin(path="", version="0" * 16, rows=0, fragments=0, high_water=0)
 
 
@@ -112,7 +112,7 @@ def build_merge_transaction(
 def _build_effects(
     merged: MergedChange, across: SchemaBridge, effects: tuple[Effect, ...]
 ) -> tuple[Effect, ...]:
-    """The effects with those on tables whose rows nobody looked at: forwarded, and new ones."""
+    """The effects with those on tables whose rows were not compared: forwarded, and new ones."""
     pins = across.view.snapshot.pins
     new = {
         str(key): Register(str(key), pin)
@@ -131,7 +131,7 @@ def _build_effects(
 class MergedSchemaState(CommittedState):
     """What is committed on ours, by the names and with the types of a merged schema.
 
-    Types that are new on ours have nobody, and properties that are new there no values.
+    Types that are new on ours have no entities, and new properties no values.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class MergedSchemaState(CommittedState):
         self, type_key: TypeKey, columns: Sequence[str], values: pa.Array
     ) -> pa.Table:
         """The committed rows that hold one of the values in the first column: `__id`, columns."""
-        # Whoever lacks a member of a unique group holds no tuple of it.
+        # A row that lacks a member of a unique group holds no tuple of it.
         if not self._list_stored_columns(type_key).issuperset(columns):
             shape = self._merged.types[type_key].shape.schema
             names = dict.fromkeys([ID_COLUMN, *columns])
@@ -172,6 +172,6 @@ def _build_merged_view(merged: MergedSchema, ours: View) -> View:
         str(key): _NO_TABLE if type_.ours is None else before[str(type_.ours.key)]
         for key, type_ in merged.types.items()
     }
-    # Nobody asks for it by its digest: it is not stored.
+    # It is never looked up by its digest: it is not stored.
     schema = StoredSchema("", merged.source, merged.accepted)
     return View(replace(ours.snapshot, pins=pins), schema, ours.tables)

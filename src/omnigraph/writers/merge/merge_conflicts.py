@@ -35,7 +35,7 @@ from omnigraph.writers.merge.row_rules import KINDS, RowOutcomes
 from omnigraph.writers.validate import Findings
 from omnigraph.writers.validate.unique_groups import UniqueGroup, groups_of
 
-# A report of more conflicts than this helps nobody; all of them are counted.
+# A report lists no more conflicts than this; all of them are counted.
 CONFLICTS_LISTED_MAX: Final = 10_000
 
 # So many conflicts come with the states of their entities.
@@ -47,7 +47,7 @@ _KIND_OF_RULE: Final = {
 }
 _EDGE_RULES: Final = ("reference", "cardinality")
 
-# A blob may be large, and is told by its size and hash.
+# A blob may be large, and is shown as its size and hash.
 _BLOBS_MAX: Final = 16
 EntityImage: TypeAlias = Mapping[str, object]
 
@@ -103,7 +103,7 @@ def list_rule_conflicts(
 ) -> MergeConflicts:
     """Rules of the schema that the merged state would break."""
     keys = [_violation_type_of(change, each) for each in findings.violations]
-    told = [
+    listed = [
         _build_rule_conflict(key, each) for key, each in zip(keys, findings.violations, strict=True)
     ]
     orphans: dict[TypeKey, list[tuple[int, Violation]]] = {}
@@ -117,22 +117,22 @@ def list_rule_conflicts(
         for place, message in _iter_orphan_messages(
             committed, key, change.get(key), broken, sides.action
         ):
-            told[place] = replace(told[place], message=message)
+            listed[place] = replace(listed[place], message=message)
     for key, broken in taken.items():
         found = _find_holders_by_row(committed, key, change[key], broken)
         ids = pa.array(sorted(set(found.values())), pa.utf8())
         images = read_images(sides.ours, _key_of(merged.types[key].ours), ids)
         for place, other in found.items():
             holder = f"{key.name} '{other}'"
-            message = format_unique_message(sides.action, told[place].message, holder)
-            told[place] = replace(told[place], message=message, ours=images[other])
-    return MergeConflicts(tuple(told), findings.count)
+            message = format_unique_message(sides.action, listed[place].message, holder)
+            listed[place] = replace(listed[place], message=message, ours=images[other])
+    return MergeConflicts(tuple(listed), findings.count)
 
 
 def _find_holders_by_row(
     committed: CommittedState, key: TypeKey, change: TypeChange, broken: list[tuple[int, Violation]]
 ) -> dict[int, str]:
-    """The places of broken unique groups whose values somebody of ours holds, with their ids."""
+    """The broken unique groups whose values an entity of ours holds, with its id, by place."""
     asked = {
         place: (each.entity_id, each.property)
         for place, each in broken
@@ -180,11 +180,11 @@ def with_images(
         if type_key is not None and type_key in merged.types and each.entity_id is not None:
             ids.setdefault(type_key, []).append(each.entity_id)
     known = {key: _TypeImages(merged.types[key], sides, found) for key, found in ids.items()}
-    told = [
+    detailed = [
         known[key].add_images(each) if (key := _conflict_type_of(each)) in known else each
         for each in first
     ]
-    return MergeConflicts((*told, *rest), conflicts.count)
+    return MergeConflicts((*detailed, *rest), conflicts.count)
 
 
 class _TypeImages:
@@ -202,7 +202,7 @@ class _TypeImages:
         if id_ is None:
             return conflict
         if conflict.ours is not None:
-            # It is told already: another entity of ours holds what this one wants.
+            # The message says it already: another entity of ours holds what this one wants.
             return replace(conflict, base=self._base.get(id_), theirs=self._theirs.get(id_))
         images = select_differing((self._base.get(id_), self._ours.get(id_), self._theirs.get(id_)))
         base, ours, theirs = images
@@ -239,7 +239,7 @@ def _build_rule_conflict(key: TypeKey, violation: Violation) -> EntityConflict:
 
 
 def _violation_type_of(change: GraphChange, violation: Violation) -> TypeKey:
-    """The type of a violation, which tells its name: a node and an edge type may share one."""
+    """The type of a violation, which has its name only: a node and an edge type may share it."""
     assert violation.type_name is not None, "rules are about types"
     node = TypeKey(TypeKind.NODE, violation.type_name)
     edge = TypeKey(TypeKind.EDGE, violation.type_name)

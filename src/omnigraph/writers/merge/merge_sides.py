@@ -95,7 +95,7 @@ class MergeSides:
     def _last_pins(self) -> Mapping[str, Pin] | None:
         """The newest version of each table that ours has had since the lines of both parted.
 
-        None if nobody knows any more. Tables that were gone by then need no look: a line that has
+        None if it is not known. Tables that were gone by then need no look: a line that has
         one again has it as it was, or made from that.
         """
         ours = self.ours.snapshot

@@ -158,7 +158,7 @@ def merge_view_schemas(
 ) -> MergedSchema:
     """The schema of the merged state of three views.
 
-    With `by_name` the base is no ancestor of ours: what both lines added under one name is the
+    With `by_name` the base is not an ancestor of ours: what both lines added under one name is the
     same.
     """
     return merge_schemas(
@@ -188,7 +188,7 @@ def merge_schemas(
 ) -> MergedSchema:
     """The schema of the merged state: ours with what theirs changed since the base.
 
-    A type that one side dropped and added again is no conflict if the other side has left its
+    A type that one side dropped and added again does not conflict if the other side has left its
     entities `untouched`.
     """
     # A schema of theirs that is still the base's is looked at too: entities of theirs may be of

@@ -63,7 +63,7 @@ class LocatedRows:
     @property
     def table(self) -> Table:
         """The table of the type on this side."""
-        assert self.side_type is not None, "nobody is there without a table"
+        assert self.side_type is not None, "no row exists without a table"
         return self.view.open_table(self.side_type.key)
 
     def select_row_ids(self, places: npt.NDArray[np.intp]) -> pa.Array:
@@ -80,7 +80,7 @@ class RowOutcomes:
     """What becomes of the entities of a type that theirs changed, in the order of ids.
 
     `is_taken` are those that become what theirs made of them. `kinds` has for every conflict the
-    place of its kind in KINDS, and -1 for the others; `is_open` are conflicts nobody decided.
+    place of its kind in KINDS, and -1 for the others; `is_open` are undecided conflicts.
     """
 
     type_: MergedType

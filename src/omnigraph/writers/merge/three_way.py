@@ -221,7 +221,7 @@ def _find_single_change(
         found = changes.get(name, [])
         return found[0] if len(found) == 1 else None
     pin = sides.theirs.snapshot.pins[name]
-    # Where everybody is meant, nobody needs to be named.
+    # A change of all entities does not list their ids.
     is_large = pin.rows >= prepare.BULK_ROWS_MIN
     return _TypeCommit(Bulk((), pin.rows, replaces=True), pin) if is_large else None
 
