@@ -97,7 +97,7 @@ def test_a_state_is_named_in_many_ways(graph: Graph, main: Branch) -> None:
     [
         ("nobody", errors.CommitNotFoundError, "'nobody' is not a branch, a tag or a commit"),
         (b"main", errors.InvalidArgumentError, "a bytes is not a state of a graph"),
-        (3, errors.InvalidArgumentError, "an? int is no state"),
+        (3, errors.InvalidArgumentError, "an? int is not a state"),
         (datetime(2020, 1, 1, tzinfo=UTC), errors.CommitNotFoundError, "no commit as old"),
         (datetime(2020, 1, 1), errors.InvalidArgumentError, "no time zone"),
     ],

@@ -59,7 +59,7 @@ def test_the_document_of_a_clean_up(run: Run, store: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["--confirm"], 1, "told what to keep"),
+        (["--confirm"], 1, "needs to know what to keep"),
         (["--older-than", "5x"], 1, "'5x' is not a time span"),
         (["--older-than", "-5"], 1, "not a time span"),
         (["--keep", "1", "--grace", "soon"], 1, "'soon' is not a time span"),
