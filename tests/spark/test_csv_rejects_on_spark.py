@@ -67,7 +67,7 @@ def test_both_engines_reject_the_same_records_of_a_csv_file(
     path = tmp_path / "people.csv"
     path.write_text(PEOPLE)
     pieces = splits.plan_file_ranges(str(path), {}, type_name="Person")
-    assert [piece.is_within_quotes for piece in pieces] == [False, True, False]
+    assert [piece.csv and piece.csv.is_within_quotes for piece in pieces] == [False, True, False]
     on_spark, local = (graphs[name].branch() for name in ("spark", "local"))
     reasons = told(on_spark, path, "spark")
     # A load at once comes to the rules of the schema when all values have their form.

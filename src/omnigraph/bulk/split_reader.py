@@ -20,7 +20,7 @@ from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKey
 from omnigraph.storage.objects.object_store import Objects
 from omnigraph.storage.objects.source_files import open_source_file
-from omnigraph.writers.inputs.csv_ranges import RecordRange, SeekableStream
+from omnigraph.writers.inputs.csv_ranges import SeekableStream, open_csv_range
 from omnigraph.writers.inputs.csv_reader import read_csv, read_header
 from omnigraph.writers.inputs.csv_records import CsvRecords
 from omnigraph.writers.inputs.input_rows import NONE_ABSENT, AbsentColumns, InputOptions
@@ -180,7 +180,7 @@ def _read_rows(stream: pa.NativeFile, piece: FileRange, reading: SplitSink) -> N
 def _read_header(stream: pa.NativeFile, piece: FileRange, reading: SplitSink) -> None:
     resolve_named_type(reading)
     if piece.format is Format.CSV:
-        read_header(CsvRecords(stream, reading), reading)
+        read_header(CsvRecords(stream, reading.build_failure), reading)
         return
     schema, _ = read_batches(stream, piece)
     read_table((), schema, reading)
@@ -275,12 +275,9 @@ def open_lines(stream: pa.NativeFile, piece: FileRange) -> Stream:
 
 def open_csv_records(stream: pa.NativeFile, piece: FileRange, reading: RowSink) -> CsvRecords:
     """The records of a piece of a CSV file."""
-    if not piece.start and piece.end == piece.file.size:
-        return CsvRecords(stream, reading)
-    header = CsvRecords(stream, reading).header if piece.start else None
-    stream.seek(0)
-    found = RecordRange(stream, piece.start, piece.end, is_within=piece.is_within_quotes)
-    return CsvRecords(found, reading, header)
+    if piece.csv is None or (not piece.start and piece.end == piece.file.size):
+        return CsvRecords(stream, reading.build_failure)
+    return open_csv_range(stream, piece.csv, reading.build_failure)
 
 
 def read_batches(

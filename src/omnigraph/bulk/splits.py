@@ -21,7 +21,7 @@ from omnigraph.storage.objects.source_files import SourceFile, list_source_files
 from omnigraph.storage.tables.lance_tables import Tables
 from omnigraph.storage.tables.pins import Pin
 from omnigraph.versioning.schema_store import Schemas, StoredSchema
-from omnigraph.writers.inputs.csv_ranges import find_quoted_starts
+from omnigraph.writers.inputs.csv_ranges import CsvRange, cut_csv
 from omnigraph.writers.load_records import LoadMode
 
 # Smaller units cost more starts; larger ones more memory, and leave cores idle at the end.
@@ -113,8 +113,8 @@ class LoadJob:
 class FileRange:
     """A part of an input file: bytes, row groups or stripes from `start` to before `end`.
 
-    `name` stands for the file in messages, `type` is that of the rows of a table. A part of a CSV
-    file may start within quotes.
+    `name` stands for the file in messages, `type` is that of the rows of a table. `csv` is the same
+    part of a CSV file, which may start within quotes.
     """
 
     file: SourceFile
@@ -125,7 +125,7 @@ class FileRange:
     end: int = 0
     is_compressed: bool = False
     rows: int = 0
-    is_within_quotes: bool = False
+    csv: CsvRange | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,21 +209,15 @@ def _iter_byte_ranges(file: SourceFile) -> Iterator[FileRange]:
 def _iter_record_ranges(
     file: SourceFile, options: Mapping[str, str], type_name: str | None
 ) -> Iterator[FileRange]:
-    """Ranges of bytes of a CSV file; one where nobody knows which quotes open and which close."""
-    borders = [*range(0, max(file.size, 1), SPLIT_BYTES), file.size]
-    starts: list[bool] | None = [False]
-    if len(borders) > 2:
-        try:
-            starts = find_quoted_starts(partial(open_source_file, file, options), borders)
-        except (OSError, pa.ArrowException) as failure:
-            reason = getattr(failure, "strerror", None) or str(failure)
-            raise build_input_error(file.uri, reason) from failure
-    if starts is None:
-        borders, starts = [0, file.size], [False]
-    for start, end, is_within in zip(borders[:-1], borders[1:], starts, strict=True):
-        rows = (end - start) // _CSV_LINE_BYTES
+    try:
+        found = cut_csv(partial(open_source_file, file, options), file.size, SPLIT_BYTES)
+    except (OSError, pa.ArrowException) as failure:
+        reason = getattr(failure, "strerror", None) or str(failure)
+        raise build_input_error(file.uri, reason) from failure
+    for each in found:
+        rows = (each.end - each.start) // _CSV_LINE_BYTES
         yield FileRange(
-            file, Format.CSV, file.uri, type_name, start, end, rows=rows, is_within_quotes=is_within
+            file, Format.CSV, file.uri, type_name, each.start, each.end, rows=rows, csv=each
         )
 
 

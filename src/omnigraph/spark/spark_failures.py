@@ -49,7 +49,6 @@ _DATA_CLASSES: Final = re.compile(
 )
 _CLASS: Final = re.compile(r"\[([A-Z0-9_.]+)\]\s*")
 _STATE: Final = re.compile(r"SQLSTATE: (\w{5})")
-_HEADER: Final = re.compile(r"CSV header does not conform.*?CSV file: \S+", re.DOTALL)
 _JAVA: Final = re.compile(
     r"^(?:An error occurred while calling \S+|: [\w.$]+(?:Exception|Error): )"
 )
@@ -143,8 +142,6 @@ def _is_java_listening() -> bool:
 def find_data_fault(failure: Exception) -> str | None:
     """What is wrong with the data that Spark read; None if that is not why it failed."""
     text = str(failure)
-    if header := _HEADER.search(text):
-        return sanitize_message(" ".join(header[0].split()))
     own = _UNREADABLE.search(text)
     if own is not None:
         return sanitize_message(own[1])

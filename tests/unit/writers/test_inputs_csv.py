@@ -198,7 +198,7 @@ def test_records_are_where_arrow_sees_them(text: str, size: int) -> None:
     data = text.encode()
     reading = RowSink(SCHEMA, InputOptions())
     with patch.object(csv_records, "BLOCK_BYTES", size):
-        records = CsvRecords(io.BytesIO(b"head\n" + data), reading)
+        records = CsvRecords(io.BytesIO(b"head\n" + data), reading.build_failure)
         blocks = list(records.iter_blocks())
     found = [
         (

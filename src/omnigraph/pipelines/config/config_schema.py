@@ -205,7 +205,7 @@ FILES: Final = SectionSchema(
         FieldSpec(
             "multiline",
             FieldKind.BOOLEAN,
-            "Whether a JSON file is one array, or values of a CSV file have line breaks.",
+            "Whether a JSON file is one array. Values of CSV may always have line breaks.",
             False,
             False,
         ),

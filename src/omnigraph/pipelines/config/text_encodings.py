@@ -55,7 +55,7 @@ _ESCAPES_BYTES: Final = 12
 
 
 def _mark_undecodable(error: UnicodeError) -> tuple[str, int]:
-    assert isinstance(error, UnicodeDecodeError), "only decoders are asked to mark"
+    assert isinstance(error, UnicodeDecodeError), "only decoders use this handler"
     return UNDECODABLE, error.end
 
 
@@ -73,17 +73,21 @@ def normalize_encoding(name: str) -> str:
 _NAMES: Final = {codecs.lookup(name).name: name for name in ENCODINGS}
 
 
+def mark_undecodable(data: bytes) -> bytes:
+    """Bytes as they are if they are text in UTF-8; else with `UNDECODABLE` where they are not."""
+    try:
+        data.decode(UTF_8)
+    except UnicodeDecodeError:
+        return data.decode(UTF_8, _ERROR_HANDLER).encode(UTF_8)
+    return data
+
+
 def decompress_stream(stream: pa.NativeFile, uri: str) -> pa.NativeFile:
     """What is in a file that may be compressed."""
     for ending, name in ((".gz", "gzip"), (".zst", "zstd"), (".bz2", "bz2")):
         if uri.lower().endswith(ending):
             return pa.CompressedInputStream(stream, name)
     return stream
-
-
-def has_undecodable(stream: pa.NativeFile) -> bool:
-    """Whether some bytes of a stream are not text in UTF-8."""
-    return not is_text(stream, UTF_8)
 
 
 def has_half_characters(stream: pa.NativeFile) -> bool:
@@ -111,18 +115,6 @@ def find_first_line(stream: BinaryIO, encoding: str) -> tuple[int, str] | None:
                 return number, line.strip().replace(UNDECODABLE, REPLACEMENT)
             is_start = line.endswith("\n")
     return None
-
-
-def is_text(stream: pa.NativeFile, encoding: str) -> bool:
-    """Whether all bytes of a stream are text in an encoding."""
-    decoder = codecs.getincrementaldecoder(encoding)()
-    try:
-        while data := stream.read(_BLOCK_BYTES):
-            decoder.decode(data)
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def iter_text_lines(stream: BinaryIO, encoding: str) -> Iterator[list[str]]:
@@ -173,7 +165,6 @@ class TranscodedStream(io.RawIOBase):
         self._decoder = codecs.getincrementaldecoder(encoding)(_ERROR_HANDLER)
         self._waiting = b""
         self._is_over = False
-        self.is_text = True
 
     def to_arrow_file(self) -> pa.NativeFile:
         """The stream as Arrow reads it, which takes a short read for the end of a block."""
@@ -189,7 +180,6 @@ class TranscodedStream(io.RawIOBase):
             data = self._stream.read(_BLOCK_BYTES)
             self._is_over = not data
             text = self._decoder.decode(data, final=self._is_over)
-            self.is_text = self.is_text and UNDECODABLE not in text
             self._waiting = text.encode(UTF_8)
         count = min(len(buffer), len(self._waiting))
         buffer[:count] = self._waiting[:count]

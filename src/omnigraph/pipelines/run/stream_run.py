@@ -28,19 +28,18 @@ from omnigraph.pipelines.config.definition import FileSource, Pipeline, Target
 from omnigraph.pipelines.config.secret_resolver import Resolver
 from omnigraph.pipelines.config.text_encodings import UTF_8, has_half_characters
 from omnigraph.pipelines.ledger.run_ledger import SUCCEEDED, Ledger, Run
-from omnigraph.pipelines.mapping.record_ids import FILE, add_block_columns, number_by_block
+from omnigraph.pipelines.mapping.record_ids import FILE, PART, add_block_columns, number_by_block
 from omnigraph.pipelines.mapping.row_guards import CORRUPT
 from omnigraph.pipelines.run.pipeline_run import RunContext, RunOptions
 from omnigraph.pipelines.run.run_slot import Slot
 from omnigraph.pipelines.run.target_attempt import LoadRequest, load_records
 from omnigraph.pipelines.sources import SourceState
+from omnigraph.pipelines.sources.csv_frames import read_csv_stream
 from omnigraph.pipelines.sources.file_locations import resolve_local_file
 from omnigraph.pipelines.sources.file_source import (
     FileListing,
-    configure_csv_reader,
     escape_spark_pattern,
     list_files,
-    mark_undecodable_records,
     read_local_frame,
     select_files,
 )
@@ -55,6 +54,8 @@ if TYPE_CHECKING:
 
 STREAM: Final = "stream"
 _CHECKPOINT: Final = "checkpoint"
+# What Spark says of a file that it does not read itself; nothing of the content is asked for.
+_FILE_COLUMNS: Final = "path string, modificationTime timestamp, length long, content binary"
 # A stream may go on for years; the ledger has all of its runs.
 RUNS_KEPT_MAX: Final = 100
 # For so long a batch that failed waits to hear whether it was because the stream is stopped.
@@ -66,7 +67,7 @@ def stream_pipeline(
 ) -> list[Run]:
     """Run a pipeline for every batch of new files; the answer is the newest runs of this call.
 
-    With `is_available_now` it ends behind the files that are there, else it goes on until it is
+    With `is_available_now` it ends after the files that are there, else it goes on until it is
     interrupted or a batch fails.
     """
     if pipeline.overwrites and options.approve != pipeline.digest:
@@ -103,7 +104,7 @@ def _run_stream(
         reason = session.first_line_of(failure)
         raise SparkFailedError(f"stream {pipeline.name}", reason) from failure
     except BaseException:
-        # Its batch fails now, because nobody wants it any more.
+        # Its batch fails now, because it is not wanted any more.
         batches.stopped.set()
         raise
     finally:
@@ -138,7 +139,7 @@ class _BatchRunner:
         self._checkpoint = checkpoint
         self.runs: deque[Run] = deque(maxlen=RUNS_KEPT_MAX)
         self.failure: Exception | None = None
-        # Set by the thread that somebody interrupted.
+        # Set by the thread that was interrupted.
         self.stopped = Event()
 
     def __call__(self, rows: DataFrame, number: int) -> None:
@@ -162,9 +163,8 @@ class _BatchRunner:
         )
         with ExitStack() as stack:
             running = RunContext(self._pipeline, self._options, self._resolver, ledger, stack)
-            origins = OpenSource.from_records(
-                name, self._source.source, survey, number_by_block(rows)
-            )
+            numbered = rows if PART in rows.columns else number_by_block(rows)
+            origins = OpenSource.from_records(name, self._source.source, survey, numbered)
             ended = running.run_slot(slot, running.open_graphs(), _BatchRecords(self, origins))
         self.runs.append(ended)
         if ended.status != SUCCEEDED:
@@ -245,17 +245,16 @@ def _locate_checkpoint(ledger: str, pipeline: Pipeline) -> Path:
 
 def _open_stream(source: FileSource, found: FileListing, spark: SparkSession) -> DataFrame:
     """The stream of a source, with the columns that its files have now."""
+    pattern = escape_spark_pattern(source.paths[0])
+    if found.format == "csv":
+        # Spark finds the files; tasks of ours read them.
+        files = spark.readStream.format("binaryFile").schema(_FILE_COLUMNS).load(pattern)
+        return read_csv_stream(files.select("_metadata.file_path"), found, source.columns)
     columns = read_local_frame(source, found, spark).schema
-    if found.format in ("csv", "json") and CORRUPT not in columns.names:
+    if found.format == "json" and CORRUPT not in columns.names:
         # Files that are still to come may hold records that cannot be read.
         columns = columns.add(CORRUPT, "string")
     reader = spark.readStream.schema(columns).format(found.format)
-    if found.format == "csv":
-        reader = configure_csv_reader(reader, source)
     if found.format == "json":
         reader = reader.option("mode", PERMISSIVE).option("multiLine", source.is_multiline)
-    records = reader.load(escape_spark_pattern(source.paths[0]))
-    # Files that are still to come are not looked at before they are read.
-    return add_block_columns(
-        mark_undecodable_records(records) if found.format == "csv" else records
-    )
+    return add_block_columns(reader.load(pattern))

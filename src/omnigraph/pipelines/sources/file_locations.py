@@ -41,26 +41,26 @@ def locate_records(
 ) -> dict[int, tuple[str, int]]:
     """What the n-th records of a file are counted by, and as how many.
 
-    A record of JSON lines or CSV is on the n-th line that is not blank, if the file has as many of
-    those as Spark found records: `total`. A line with an array has any number of them.
+    A record of CSV has the number of its line. One of JSON lines is on the n-th line that is not
+    blank, if the file has as many of those as Spark found records: `total`. A line with an array
+    has any number of them.
     """
     if format_ in ("parquet", "orc"):
         return {number: (_ROW, number) for number in numbers}
+    if format_ == "csv":
+        return {number: (_LINE, number) for number in numbers}
     if source.is_multiline or total is None:
         return {number: (_RECORD, number) for number in numbers}
-    heads = 1 if format_ == "csv" else 0
     with open_source_file(file, source.options) as stream:
         data = decompress_stream(stream, file.uri)
         if source.encoding != UTF_8:
             # The bytes of a line end may mean something else there.
             data = TranscodedStream(data, source.encoding).to_arrow_file()
         blocks = _read_line_blocks(data)
-        lines = _find_line_numbers(
-            blocks, np.sort(np.array(numbers) + heads), is_json=format_ == "json"
-        )
-    if lines.pop(_ALL) != total + heads:
+        lines = _find_line_numbers(blocks, np.sort(np.array(numbers)))
+    if lines.pop(_ALL) != total:
         return {number: (_RECORD, number) for number in numbers}
-    return {number: (_LINE, lines[number + heads]) for number in numbers}
+    return {number: (_LINE, lines[number]) for number in numbers}
 
 
 # Stands for the number of all lines among those of some, which may not be known.
@@ -68,9 +68,7 @@ _ALL: Final = 0
 _UNKNOWN: Final = -1
 
 
-def _find_line_numbers(
-    blocks: Iterator[Lines], wanted: npt.NDArray[np.int64], *, is_json: bool
-) -> dict[int, int]:
+def _find_line_numbers(blocks: Iterator[Lines], wanted: npt.NDArray[np.int64]) -> dict[int, int]:
     """The numbers of the n-th lines that are not blank, and how many; of none if one is an array.
 
     Lines with many records and lines without any could be as many as the records by chance.
@@ -78,7 +76,7 @@ def _find_line_numbers(
     found: dict[int, int] = {}
     before = 0
     for lines in blocks:
-        if is_json and _ARRAY.search(lines.block):
+        if _ARRAY.search(lines.block):
             return {_ALL: _UNKNOWN}
         numbers = lines.numbers[~lines.is_blank]
         here = wanted[(wanted > before) & (wanted <= before + len(numbers))]

@@ -1,7 +1,7 @@
 """Files on disk or S3: JSON lines, CSV with a header, Parquet and ORC.
 
-Files on the disk are read by Spark itself, those on S3 by tasks of ours, which need nothing of
-Java's. The position is the list of files with their sizes and marks, told as a digest.
+Spark itself reads JSON and tables on the disk. Tasks of ours, which need nothing of Java's, read
+CSV and all files on S3. The position is a digest of the list of files with their sizes and marks.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as pcsv
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
@@ -26,21 +24,18 @@ from omnigraph.errors import SourceFailedError, SourceRefusedError
 from omnigraph.lang.quoting import sanitize_text
 from omnigraph.pipelines.config.definition import FileSource
 from omnigraph.pipelines.config.text_encodings import (
-    REPLACEMENT,
-    UNDECODABLE,
     UTF_8,
-    TranscodedStream,
     decompress_stream,
     find_absent_names,
     find_first_line,
     has_half_characters,
-    has_undecodable,
     iter_text_lines,
     read_whole_text,
 )
 from omnigraph.pipelines.mapping.mapping_sql import quote_name
 from omnigraph.pipelines.mapping.record_ids import number_by_file, number_by_task
-from omnigraph.pipelines.mapping.row_guards import CORRUPT, build_failure_condition
+from omnigraph.pipelines.mapping.row_guards import CORRUPT
+from omnigraph.pipelines.sources.csv_frames import read_csv_frame
 from omnigraph.pipelines.sources.json_frames import (
     PERMISSIVE,
     TEXT_COLUMN,
@@ -52,11 +47,9 @@ from omnigraph.storage.objects.source_files import S3, SourceFile, list_source_f
 from omnigraph.storage.objects.source_files import open_source_file as opened_file
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
-    from pyspark.sql.streaming.readwriter import DataStreamReader
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    Reader = TypeVar("Reader", DataFrameReader, DataStreamReader)
     FileTest = Callable[[pa.NativeFile], bool]
 
 ENDINGS: Final = {
@@ -105,9 +98,9 @@ def list_files(source: FileSource) -> FileListing:
 def _infer_format(files: Sequence[SourceFile]) -> str:
     formats = {_format_of(file.uri) for file in files}
     if len(formats) > 1:
-        told = ", ".join(sorted(formats))
+        names = ", ".join(sorted(formats))
         raise SourceRefusedError(
-            f"the files have several formats: {told}", hint="give one 'format'"
+            f"the files have several formats: {names}", hint="give one 'format'"
         )
     return next(iter(formats))
 
@@ -117,7 +110,7 @@ def _format_of(uri: str) -> str:
     ending = "." + name.rpartition(".")[2]
     if ending not in ENDINGS:
         hint = f"give its 'format', or an ending: {', '.join(ENDINGS)}"
-        raise SourceRefusedError(f"{uri}: the name does not tell the format", hint=hint)
+        raise SourceRefusedError(f"{uri}: the name does not show the format", hint=hint)
     return ENDINGS[ending]
 
 
@@ -147,21 +140,21 @@ def require_unchanged(source: FileSource, found: FileListing) -> None:
     }
     changed = [file.uri for file in found.files if now.get(file.uri) != file]
     if changed:
-        told = ", ".join(changed[:_NAMES_MAX])
-        raise SourceFailedError(f"files changed while they were read: {told}", hint="run it again")
+        names = ", ".join(changed[:_NAMES_MAX])
+        raise SourceFailedError(f"files changed while they were read: {names}", hint="run it again")
 
 
 def read_frame(source: FileSource, found: FileListing, spark: SparkSession) -> DataFrame:
     """The records of the files, numbered."""
     require_unchanged(source, found)  # before a task does, whose errors Spark wraps
+    if found.format == "csv":
+        return read_csv_frame(found, source.columns, spark)
     # Spark itself knows few encodings, and replaces what is not text in them.
     is_ours = any(file.uri.startswith(S3) for file in found.files) or found.encoding != UTF_8
     # Half of a character in JSON it replaces too.
     if is_ours or (found.format == "json" and select_files(found, has_half_characters, spark)):
         return number_by_task(_read_remote_frame(source, found, spark))
     records = read_local_frame(source, found, spark)
-    if found.format == "csv" and select_files(found, has_undecodable, spark):
-        records = mark_undecodable_records(records)
     # Spark has looked at the files by now, and reads each as far as it went then.
     require_unchanged(source, found)
     _require_all_read(records, found)
@@ -189,21 +182,6 @@ def find_files(
                     yield pa.record_batch({"number": pa.array([number], pa.int64())})
 
 
-def mark_undecodable_records(records: DataFrame) -> DataFrame:
-    """Records of CSV of which those that have the sign for bytes that are not text are unreadable.
-
-    Spark puts it there; that a file has it too, beside such bytes, cannot be told apart.
-    """
-    from pyspark.sql import functions  # noqa: PLC0415 — Spark is here by now
-
-    names = ", ".join(quote_name(name) for name in records.columns if name != CORRUPT)
-    is_bad = f"contains(concat_ws('', {names}), '{REPLACEMENT}')"
-    corrupt = (
-        f"coalesce({quote_name(CORRUPT)}, CASE WHEN {is_bad} THEN to_json(struct({names})) END)"
-    )
-    return records.withColumn(CORRUPT, functions.expr(corrupt))
-
-
 def read_local_frame(source: FileSource, found: FileListing, spark: SparkSession) -> DataFrame:
     """The records of files that Spark can open itself."""
     names = [_escape_spark_path(file.uri) for file in found.files]
@@ -213,10 +191,6 @@ def read_local_frame(source: FileSource, found: FileListing, spark: SparkSession
             if source.columns is not None:
                 return read.json(names, schema=with_corrupt_column(source.columns), mode=PERMISSIVE)
             return _require_any_record(read.json(names), source, found)
-        case "csv":
-            return configure_csv_reader(spark.read, source).csv(
-                names, schema=_resolve_csv_columns(source, names, spark)
-            )
         case "parquet":
             return _require_no_declared_columns(spark.read.parquet(*names), source)
         case _:
@@ -232,9 +206,9 @@ def _require_any_record(records: DataFrame, source: FileSource, found: FileListi
             first = find_first_line(decompress_stream(stream, file.uri), found.encoding)
         if first is not None:
             place = "record 1" if source.is_multiline else f"line {first[0]}"
-            told = f"no record can be read; {file.uri} {place}: {sanitize_text(first[1])}"
+            problem = f"no record can be read; {file.uri} {place}: {sanitize_text(first[1])}"
             hint = "mend it, or declare 'columns': then each such record is rejected"
-            raise SourceRefusedError(told, hint=hint)
+            raise SourceRefusedError(problem, hint=hint)
     return records
 
 
@@ -286,35 +260,16 @@ def _require_all_read(records: DataFrame, found: FileListing) -> None:
     read = {unquote(urlsplit(uri).path) for uri in records.inputFiles()}
     wanted = {file.path for file in found.files}
     if read != wanted:
-        told = ", ".join(sorted(read ^ wanted)[:_NAMES_MAX])
+        names = ", ".join(sorted(read ^ wanted)[:_NAMES_MAX])
         hint = "it reads no file whose name begins with '_' or '.': give them others"
         raise SourceRefusedError(
-            f"Spark does not read these files as they are named: {told}", hint=hint
+            f"Spark does not read these files as they are named: {names}", hint=hint
         )
-
-
-def configure_csv_reader(reader: Reader, source: FileSource) -> Reader:
-    """A reader of CSV whose first lines must name the columns it is given."""
-    return (
-        reader.option("header", True)
-        .option("enforceSchema", False)
-        .option("escape", '"')
-        .option("multiLine", source.is_multiline)
-        .option("mode", PERMISSIVE)
-    )
-
-
-def _resolve_csv_columns(source: FileSource, names: Sequence[str], spark: SparkSession) -> str:
-    """The declared columns, or those of the first file as texts: nothing is guessed."""
-    if source.columns is not None:
-        return with_corrupt_column(source.columns)
-    found = configure_csv_reader(spark.read, source).csv(names[0]).columns
-    return with_corrupt_column(", ".join(f"{quote_name(name)} string" for name in found))
 
 
 def _require_no_declared_columns(records: DataFrame, source: FileSource) -> DataFrame:
     if source.columns is not None:
-        hint = "JSON and CSV have them; other formats know their own"
+        hint = "JSON and CSV have them; files of other formats hold their own"
         raise SourceRefusedError("'columns' are not for this format", hint=hint)
     return records
 
@@ -328,8 +283,6 @@ def _read_remote_frame(source: FileSource, found: FileListing, spark: SparkSessi
         return _require_any_record(decode_lines(lines, source.columns, spark), source, found)
     schema = _read_remote_schema(found)
     rows = names.mapInArrow(partial(read_rows, found, schema), _to_spark_schema(schema))
-    if found.format == "csv" and source.columns is not None:
-        return _cast_columns(rows, source.columns, spark)
     return _require_no_declared_columns(rows, source)
 
 
@@ -341,53 +294,16 @@ def _read_remote_schema(found: FileListing) -> pa.Schema:
             match found.format:
                 case "parquet":
                     return pq.read_schema(stream)
-                case "orc":
-                    return orc.ORCFile(stream).schema
                 case _:
-                    names = _read_csv_names(
-                        TranscodedStream(decompress_stream(stream, first.uri), found.encoding),
-                        first.uri,
-                    )
-                    texts = [(name, pa.string()) for name in names]
-                    return pa.schema([*texts, (CORRUPT, pa.string())])
+                    return orc.ORCFile(stream).schema
     except pa.ArrowException as failure:
         raise SourceRefusedError(f"{first.uri}: {failure}") from failure
-
-
-def _read_csv_names(stream: TranscodedStream, uri: str) -> list[str]:
-    skipping = pcsv.ParseOptions(newlines_in_values=True, invalid_row_handler=lambda _: "skip")
-    with pcsv.open_csv(stream.to_arrow_file(), parse_options=skipping) as first:
-        names: list[str] = first.schema.names
-    if bad := [name for name in names if UNDECODABLE in name]:
-        shown_name = bad[0].replace(UNDECODABLE, REPLACEMENT)
-        hint = "give the 'encoding' of the file"
-        raise SourceRefusedError(f"{uri} line 1: column {shown_name} is not text", hint=hint)
-    return names
 
 
 def _to_spark_schema(schema: pa.Schema) -> StructType:
     from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 — Spark is here by now
 
     return from_arrow_schema(schema)
-
-
-def _cast_columns(rows: DataFrame, columns: str, spark: SparkSession) -> DataFrame:
-    """Texts as the columns that a definition declares; a text that does not fit spoils a record."""
-    wanted = spark.createDataFrame([], columns).schema
-    casts = {
-        each.name: f"cast({quote_name(each.name)} AS {each.dataType.simpleString()})"
-        for each in wanted
-    }
-    unfit = " OR ".join(map(build_failure_condition, casts.values()))
-    record = f"to_json(struct({', '.join(map(quote_name, casts))}))"
-    items = [
-        f"CASE WHEN {build_failure_condition(cast)} THEN NULL ELSE {cast} END AS {quote_name(name)}"
-        for name, cast in casts.items()
-    ]
-    corrupt = (
-        f"CASE WHEN {unfit} THEN {record} ELSE {quote_name(CORRUPT)} END AS {quote_name(CORRUPT)}"
-    )
-    return rows.selectExpr(*items, corrupt)
 
 
 def read_lines(
@@ -411,9 +327,6 @@ def read_rows(
     for file in _iter_partition_files(found.files, batches):
         try:
             with opened_file(file, found.options) as stream:
-                if found.format == "csv":
-                    yield from _read_csv_batches(stream, file.uri, found.encoding, schema)
-                    continue
                 for batch in _read_batches(stream, found.format):
                     yield _conform_batch(batch, schema, file.uri)
         except pa.ArrowException as failure:
@@ -442,50 +355,9 @@ def _conform_batch(batch: pa.RecordBatch, schema: pa.Schema, uri: str) -> pa.Rec
         try:
             columns.append(column.cast(wanted.type))
         except pa.ArrowException as failure:
-            told = f"{uri}: column {wanted.name} is of type {column.type}, not {wanted.type}"
-            raise SourceRefusedError(f"{told}: {failure}") from failure
+            problem = f"{uri}: column {wanted.name} is of type {column.type}, not {wanted.type}"
+            raise SourceRefusedError(f"{problem}: {failure}") from failure
     return pa.record_batch(columns, schema=schema)
-
-
-def _read_csv_batches(
-    stream: pa.NativeFile, uri: str, encoding: str, schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
-    """Rows as texts, and behind them the lines that have more or fewer values than the header."""
-    names = _read_csv_names(TranscodedStream(decompress_stream(stream, uri), encoding), uri)
-    if missing := set(schema.names) - {*names, CORRUPT}:
-        raise SourceRefusedError(f"{uri} has no column {', '.join(sorted(missing))}")
-    stream.seek(0)
-    unfit: list[str] = []
-
-    def keep(row: pcsv.InvalidRow) -> str:
-        unfit.append(row.text.replace(UNDECODABLE, REPLACEMENT))
-        return "skip"
-
-    texts = pcsv.ConvertOptions(
-        column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True, null_values=[""]
-    )
-    parsed = pcsv.ParseOptions(newlines_in_values=True, invalid_row_handler=keep)
-    data = TranscodedStream(decompress_stream(stream, uri), encoding)
-    for batch in pcsv.open_csv(data.to_arrow_file(), convert_options=texts, parse_options=parsed):
-        corrupt = pa.nulls(batch.num_rows, pa.string())
-        # It reads ahead, so that what is not text is known before its rows come.
-        if not data.is_text:
-            corrupt = _find_undecodable_rows(batch)
-        columns = [corrupt if name == CORRUPT else batch.column(name) for name in schema.names]
-        yield pa.record_batch(columns, schema=schema)
-    if unfit:
-        empty = pa.nulls(len(unfit), pa.string())
-        columns = [pa.array(unfit) if name == CORRUPT else empty for name in schema.names]
-        yield pa.record_batch(columns, schema=schema)
-
-
-def _find_undecodable_rows(batch: pa.RecordBatch) -> pa.Array:
-    """The texts of the rows that hold bytes which are not text; null for all others."""
-    values = [pc.fill_null(column, "") for column in batch.columns]
-    text = pc.binary_join_element_wise(*values, ",")
-    is_bad = pc.match_substring(text, UNDECODABLE)
-    shown_text = pc.replace_substring(text, UNDECODABLE, REPLACEMENT)
-    return pc.if_else(is_bad, shown_text, pa.scalar(None, pa.string()))
 
 
 def _iter_partition_files(

@@ -18,7 +18,6 @@ from omnigraph.pipelines.config.definition import (
     PostgresSource,
     Source,
 )
-from omnigraph.pipelines.config.text_encodings import UTF_8
 from omnigraph.pipelines.mapping.mapping_sql import quote_literal, quote_name
 from omnigraph.pipelines.mapping.record_ids import PART, ROW
 from omnigraph.pipelines.sources import (
@@ -28,22 +27,17 @@ from omnigraph.pipelines.sources import (
     kafka_source,
     postgres_source,
 )
+from omnigraph.pipelines.sources.csv_frames import build_text_columns, read_csv_names
 from omnigraph.pipelines.sources.json_frames import with_corrupt_column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 # Formats whose files begin or end with their columns.
 _HEADER_FORMATS: Final = ("csv", "parquet", "orc")
 
-# Where nobody sets it, Spark takes the number of cores that there are at the moment.
+# Where it is not set, Spark takes the number of cores that there are at the moment.
 _PARTITIONS_MIN: Final = "spark.sql.files.minPartitionNum"
 _SETTINGS: Final = (
     _PARTITIONS_MIN,
@@ -55,7 +49,7 @@ _SETTINGS: Final = (
 # How many use what was set here: kept by the session, which several objects may stand for.
 _USERS: Final = "omnigraph.files.users"
 
-# A server does not tell how many cores it has.
+# A server does not report how many cores it has.
 _CORES_OF_SERVERS: Final = "64"
 _settings_lock: Final = threading.Lock()
 PartitionSettings: TypeAlias = tuple[str | None, ...]
@@ -89,7 +83,7 @@ def open_source(
 
 
 def build_location_sql(source: Source, columns: Sequence[str]) -> str:
-    """SQL over a record with these columns: which of a source that is no files it is, for people.
+    """SQL over a record with these columns: which one it is, of a source without files.
 
     A column that says so, but that a record does not have once, is left out.
     """
@@ -132,7 +126,7 @@ class SourceState:
     position: Any  # Any: JSON, of each kind its own
     content: str | None = None
     listing: Any = None  # Any: of each kind its own
-    # Of a followed source, whether there is anything behind the last position.
+    # Of a followed source, whether there is anything after the last position.
     is_empty: bool = False
 
 
@@ -144,7 +138,7 @@ def is_followed(source: Source) -> bool:
 def read_source_state(
     source: Source, *, after: Any = None, at: Any = None
 ) -> SourceState:  # Any: positions
-    """Look at a source: of a followed one what is behind a position, or again what is at one."""
+    """Look at a source: of a followed one what is after a position, or again what is at one."""
     match source:
         case FileSource():
             found = file_source.list_files(source)
@@ -186,11 +180,8 @@ def find_declared_columns(source: Source) -> str | None:
 
 
 def find_header_files(source: Source) -> file_source.FileListing | None:
-    """The files of a source on this machine, if the first of them tells its columns."""
+    """The files of a source on this machine, if the first of them holds its columns."""
     if not isinstance(source, FileSource) or source.columns is not None:
-        return None
-    # Spark, which looks at headers, knows few encodings.
-    if source.encoding != UTF_8:
         return None
     if any("://" in path for path in source.paths) or _is_json_source(source):
         return None
@@ -202,6 +193,8 @@ def read_header_frame(
     source: FileSource, found: file_source.FileListing, spark: SparkSession
 ) -> DataFrame:
     """The columns of the first file of a source; no row is read."""
+    if found.format == "csv":
+        return spark.createDataFrame([], build_text_columns(read_csv_names(found)))
     return file_source.read_local_frame(source, replace(found, files=found.files[:1]), spark)
 
 
@@ -219,7 +212,7 @@ def partition_settings_of(spark: SparkSession) -> PartitionSettings:
 
 @contextmanager
 def pin_partition_settings(spark: SparkSession) -> Iterator[None]:
-    """Let files be packed the same way until the end, as far as nobody changes the settings."""
+    """Have files packed the same way until the end, unless the settings are changed."""
     with _settings_lock:
         users = int(spark.conf.get(_USERS, None) or 0)
         is_ours = users > 0 or spark.conf.get(_PARTITIONS_MIN, None) is None
@@ -235,7 +228,7 @@ def pin_partition_settings(spark: SparkSession) -> Iterator[None]:
 
 
 def _unpin_partition_settings(spark: SparkSession) -> None:
-    # Any failure: a session that has ended has no settings, and why it did is told elsewhere.
+    # Any failure: a session that has ended has no settings, and why it did is reported elsewhere.
     with _settings_lock, suppress(Exception):
         users = int(spark.conf.get(_USERS, None) or 0) - 1
         if users > 0:

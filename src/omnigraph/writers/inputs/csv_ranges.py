@@ -17,7 +17,13 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from omnigraph.writers.inputs.csv_records import BYTE_ORDER_MARK, MAY_OPEN, has_lone_return
+from omnigraph.writers.inputs.csv_records import (
+    BYTE_ORDER_MARK,
+    MAY_OPEN,
+    BuildFailure,
+    CsvRecords,
+    has_lone_return,
+)
 from omnigraph.writers.inputs.line_blocks import Stream
 
 # Who counts waits for the disk or the network most of the time.
@@ -39,31 +45,52 @@ OpenFile = Callable[[], AbstractContextManager[SeekableStream]]
 
 
 @dataclass(frozen=True, slots=True)
+class CsvRange:
+    """A range of bytes of a CSV file: whether it starts within quotes, and the lines before it."""
+
+    start: int
+    end: int
+    is_within_quotes: bool = False
+    lines_before: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class _QuoteCount:
-    """How many quotes a range has, and whether they pair if it starts outside and if within."""
+    """How many quotes and lines a range has.
+
+    `is_paired` says whether the quotes pair if it starts outside quotes, and if it starts within.
+    """
 
     count: int
+    lines: int
     is_paired: tuple[bool, bool]
 
 
-def find_quoted_starts(open_file: OpenFile, borders: Sequence[int]) -> list[bool] | None:
-    """For each range between two borders whether it starts within quotes; None if nobody knows."""
+def cut_csv(open_file: OpenFile, size: int, range_bytes: int) -> list[CsvRange]:
+    """The ranges of a file; one range where it is unclear which quotes open and which close."""
+    borders = [*range(0, max(size, 1), range_bytes), size]
+    found = _cut_at(open_file, borders) if len(borders) > 2 else None
+    return found or [CsvRange(0, size)]
+
+
+def _cut_at(open_file: OpenFile, borders: Sequence[int]) -> list[CsvRange] | None:
     ranges = list(pairwise(borders))
     with ThreadPoolExecutor(_COUNTERS) as pool:
-        found = list(pool.map(partial(_count_range_quotes, open_file), ranges))
-    starts, is_within = [], False
-    for quotes in found:
+        counts = list(pool.map(partial(_count_range_quotes, open_file), ranges))
+    found, is_within, lines = [], False, 0
+    for (start, end), quotes in zip(ranges, counts, strict=True):
         if quotes is None or not quotes.is_paired[is_within]:
             return None
-        starts.append(is_within)
+        found.append(CsvRange(start, end, is_within, lines))
         is_within ^= bool(quotes.count % 2)
-    return starts
+        lines += quotes.lines
+    return found
 
 
 def _count_range_quotes(open_file: OpenFile, borders: tuple[int, int]) -> _QuoteCount | None:
     """The quotes of a range; None if a line of it ends with a return alone."""
     place, end = borders
-    count, is_paired = 0, [True, True]
+    count, lines, is_paired = 0, 0, [True, True]
     with open_file() as stream:
         last = b"\n"
         if place:
@@ -80,27 +107,30 @@ def _count_range_quotes(open_file: OpenFile, borders: tuple[int, int]) -> _Quote
                 for start in (0, 1):
                     is_paired[start] &= bool(may_open[(count + start) % 2 :: 2].all())
                 count += len(quotes)
+            lines += data.count(b"\n")
             place += len(data)
             last = data[-1:]
-    return _QuoteCount(count, (is_paired[0], is_paired[1]))
+    return _QuoteCount(count, lines, (is_paired[0], is_paired[1]))
 
 
 class RecordRange:
-    """The records that begin in a range of bytes; the last of them may end behind it."""
+    """The records that begin in a range of bytes; the last of them may end after it."""
 
-    def __init__(self, source: SeekableStream, start: int, end: int, *, is_within: bool) -> None:
+    def __init__(self, source: SeekableStream, range_: CsvRange) -> None:
         self._source = source
-        self._place = start
-        self._end = end
-        self._is_within = is_within
+        self._place = range_.start
+        self._end = range_.end
+        self._is_within = range_.is_within_quotes
+        # How many lines of the file end before the first record.
+        self.lines_before = range_.lines_before
         self._look_bytes = _RECORD_PROBE_BYTES
         # Whether the next byte begins a record.
         self._is_at_start = True
-        if start:
-            source.seek(start - 1)
-            self._is_at_start = source.read(1) == b"\n" and not is_within
-            while not self._is_at_start and self._read_to_next_record():
-                pass
+        if range_.start:
+            source.seek(range_.start - 1)
+            self._is_at_start = source.read(1) == b"\n" and not self._is_within
+            while not self._is_at_start and (skipped := self._read_to_next_record()):
+                self.lines_before += skipped.count(b"\n")
 
     def read(self, nbytes: int, /) -> bytes:
         """Up to so many of the next bytes; none at the end."""
@@ -126,12 +156,22 @@ class RecordRange:
         return data
 
 
+def open_csv_range(
+    source: SeekableStream, range_: CsvRange, build_failure: BuildFailure
+) -> CsvRecords:
+    """The records that begin in a range; the header is that of the file."""
+    header = CsvRecords(source, build_failure).header if range_.start else None
+    source.seek(0)
+    found = RecordRange(source, range_)
+    return CsvRecords(found, build_failure, header, lines_before=found.lines_before)
+
+
 def _count_quotes(data: bytes) -> int:
     return int(np.count_nonzero(np.frombuffer(data, np.uint8) == _QUOTE))
 
 
 def _find_record_end(data: bytes, *, is_within: bool) -> int:
-    """Behind the first newline outside quotes; 0 if there is none."""
+    """The position after the first newline outside quotes; 0 if there is none."""
     raw = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero(raw == _NEWLINE)
     before = np.searchsorted(np.flatnonzero(raw == _QUOTE), ends)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from omnigraph.writers.inputs.csv_records import (
     NEVER_CLOSED,
     CsvBlock,
     CsvRecords,
-    Mask,
+    Offsets,
 )
 from omnigraph.writers.inputs.input_tables import UTF8_HINT, read_numbered_batches
 from omnigraph.writers.inputs.row_sink import RecordError, RowNumbers, RowSink
@@ -59,7 +60,7 @@ def read_csv(records: CsvRecords, reading: RowSink) -> int:
 
 
 def read_header(records: CsvRecords, reading: RowSink) -> None:
-    """Tell what is wrong with the columns of a CSV file, without its rows."""
+    """Report what is wrong with the columns of a CSV file, without its rows."""
     columns = _parse_header(records.header, reading)
     read_numbered_batches((), columns, reading, convert_column=coerce_texts)
 
@@ -73,11 +74,11 @@ def parse_column_names(header: bytes) -> list[str]:
 
 def parse_text_columns(data: bytes, names: Sequence[str]) -> pa.Table:
     """Records as columns of texts; all must have as many values as there are names."""
-    # Arrow takes a mark away from the start of every text, which is no start of a file here.
+    # Arrow removes a mark from the start of every text; here that is not the start of a file.
     marked = BYTE_ORDER_MARK + data if data.startswith(BYTE_ORDER_MARK) else data
     return pcsv.read_csv(
         pa.py_buffer(marked),
-        # One block, so that nobody looks for the ends of records once more.
+        # One block, so that Arrow does not look for the ends of records once more.
         read_options=pcsv.ReadOptions(
             column_names=names, block_size=len(marked) + 1, use_threads=False
         ),
@@ -93,6 +94,34 @@ def parse_text_columns(data: bytes, names: Sequence[str]) -> pa.Table:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class ParsedBlock:
+    """The rows of a block as texts, the line of each, and which records are not rows."""
+
+    rows: pa.Table
+    lines: RowNumbers
+    ragged: Offsets
+
+
+def parse_block(block: CsvBlock, names: Sequence[str]) -> ParsedBlock:
+    """Parse the records of a block that have as many values as there are names."""
+    rows = None
+    if not block.is_open:
+        with suppress(pa.ArrowInvalid):
+            rows = parse_text_columns(block.data, names)
+    if rows is not None and rows.num_rows == block.line_count and block.has_newlines_only:
+        lines = np.arange(block.first_line, block.first_line + rows.num_rows, dtype=np.int64)
+        return ParsedBlock(rows, lines, np.array([], np.int64))
+    is_whole = block.frame.are_whole(len(names))
+    if rows is None and is_whole.any():
+        rows = parse_text_columns(block.select_records(is_whole), names)
+    elif rows is None:
+        rows = pa.schema([(name, pa.utf8()) for name in names]).empty_table()
+    lines = block.frame.lines[is_whole]
+    assert rows.num_rows == len(lines), "records end where Arrow sees them end"
+    return ParsedBlock(rows, lines, np.flatnonzero(~is_whole))
+
+
 def _parse_header(header: bytes, reading: RowSink) -> pa.Schema:
     try:
         return pa.schema([pa.field(name, pa.utf8()) for name in parse_column_names(header)])
@@ -104,32 +133,19 @@ def _parse_header(header: bytes, reading: RowSink) -> pa.Schema:
 def _iter_numbered_rows(
     block: CsvBlock, columns: pa.Schema, reading: RowSink
 ) -> Iterator[tuple[pa.RecordBatch, RowNumbers]]:
-    """The rows of a block with their lines; records that are no rows are refused."""
-    rows = None
-    if not block.is_open:
-        with suppress(pa.ArrowInvalid):
-            rows = parse_text_columns(block.data, columns.names)
-    if rows is not None and rows.num_rows == block.line_count and block.has_newlines_only:
-        numbers = np.arange(block.first_line, block.first_line + rows.num_rows, dtype=np.int64)
-    else:
-        is_whole = block.frame.are_whole(len(columns))
-        _reject_ragged(block, is_whole, len(columns), reading)
-        numbers = block.frame.lines[is_whole]
-        if not len(numbers):
-            return
-        if rows is None:
-            rows = parse_text_columns(block.select_records(is_whole), columns.names)
-    assert rows.num_rows == len(numbers), "records end where Arrow sees them end"
+    """The rows of a block with their lines; records that are not rows are refused."""
+    parsed = parse_block(block, columns.names)
+    if len(parsed.ragged):
+        _reject_ragged(block, parsed.ragged, len(columns), reading)
     start = 0
-    for batch in rows.to_batches():
-        yield batch, numbers[start : start + batch.num_rows]
+    for batch in parsed.rows.to_batches():
+        yield batch, parsed.lines[start : start + batch.num_rows]
         start += batch.num_rows
 
 
-def _reject_ragged(block: CsvBlock, is_whole: Mask, wanted: int, reading: RowSink) -> None:
+def _reject_ragged(block: CsvBlock, others: Offsets, wanted: int, reading: RowSink) -> None:
     """Refuse the records that have too few or too many values, or no end."""
     frame = block.frame
-    others = np.flatnonzero(~is_whole)
     for record in others[: reading.told_max].tolist():
         is_open = frame.is_open and record == len(frame.lines) - 1
         refused = NEVER_CLOSED if is_open else _build_ragged_error(block, record, wanted)

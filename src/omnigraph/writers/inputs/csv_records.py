@@ -1,13 +1,13 @@
 """The records of a CSV file: a stream cut between them, and where each of them stands.
 
 A record ends with a line end outside quotes. A quote opens where a value starts; within a value it
-is a character like others. Empty lines are no records. Records go by the line they start on.
+is a character like others. Empty lines are not records. Records go by the line they start on.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.writers.inputs.line_blocks import Stream
-from omnigraph.writers.inputs.row_sink import RecordError, RowSink
+from omnigraph.writers.inputs.row_sink import RecordError
 
 BLOCK_BYTES: Final = 4 * 1024**2
 # A record and what is made of it lie in memory together; most that are longer lack a quote.
@@ -38,6 +38,8 @@ _QUOTED: Final = re.compile(rb'(?:\A|(?<=[,\n\r]))"[^"]*(?:""[^"]*)*(?:("(?!"))|
 Offsets = npt.NDArray[np.int64]
 _Bytes = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
+# Builds the error for a line after which nothing can be read; 0 stands for the whole file.
+BuildFailure = Callable[[int, RecordError], Exception]
 
 # What may stand before a quote that opens, if every other quote closes: the last is a doubled one.
 MAY_OPEN: Mask = np.zeros(256, np.bool_)
@@ -119,13 +121,22 @@ class CsvRecords:
     The records of a part of a file come without the header, which is given.
     """
 
-    def __init__(self, stream: Stream, reading: RowSink, header: bytes | None = None) -> None:
+    def __init__(
+        self,
+        stream: Stream,
+        build_failure: BuildFailure,
+        header: bytes | None = None,
+        *,
+        lines_before: int = 0,
+    ) -> None:
         self._stream = stream
-        self._reading = reading
+        self._build_failure = build_failure
         self._is_at_end = False
         self._rest = self._read_next()
-        # How many lines were given away so far, with the header.
+        # How many lines were returned so far, with the header.
         self.lines = 0
+        # How many lines of the file end before these records, if they are a part of it.
+        self.lines_before = lines_before
         if header is None:
             self._rest = self._rest.removeprefix(BYTE_ORDER_MARK)
             header = self._read_header()
@@ -170,9 +181,9 @@ class CsvRecords:
             self._rest += self._read_next()
         if not len(found.stops):
             empty = RecordError("Empty CSV file: its first line names the columns", rule="source")
-            raise self._reading.build_failure(0, empty)
+            raise self._build_failure(0, empty)
         if found.is_open and len(found.stops) == 1:
-            raise self._reading.build_failure(1, NEVER_CLOSED)
+            raise self._build_failure(1, NEVER_CLOSED)
         return self._split_block(data, found)
 
     def _split_block(self, data: bytes, found: RecordFrame) -> bytes:
@@ -185,9 +196,7 @@ class CsvRecords:
         if len(rest) > RECORD_BYTES_MAX:
             problem = f"a record starts here that does not end within {RECORD_BYTES_MAX:,} bytes"
             hint = "look for a value that opens with a quote and is not closed"
-            raise self._reading.build_failure(
-                self.lines + 1, RecordError(problem, rule="csv", hint=hint)
-            )
+            raise self._build_failure(self.lines + 1, RecordError(problem, rule="csv", hint=hint))
 
 
 def _find_last_record_end(data: bytes) -> int:

@@ -245,7 +245,7 @@ def _read_csv_file(file: Path, reading: RowSink) -> None:
     reading.begin_file(str(file), noun="line")
     with pa.input_stream(str(file), compression="detect") as stream:
         resolve_named_type(reading)
-        read_csv(CsvRecords(stream, reading), reading)
+        read_csv(CsvRecords(stream, reading.build_failure), reading)
 
 
 _READERS: dict[str, Callable[[Path, RowSink], None]] = {

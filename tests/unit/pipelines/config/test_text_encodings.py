@@ -18,18 +18,13 @@ from omnigraph.pipelines.config.text_encodings import (
     find_absent_names,
     find_first_line,
     has_half_characters,
-    has_undecodable,
-    is_text,
     iter_text_lines,
+    mark_undecodable,
     normalize_encoding,
 )
-from omnigraph.pipelines.sources.file_source import (
-    _read_remote_schema,
-    find_files,
-    list_files,
-    read_lines,
-    read_rows,
-)
+from omnigraph.pipelines.mapping.record_ids import PART, ROW
+from omnigraph.pipelines.sources.csv_frames import _plan_inputs, read_csv_inputs, read_csv_names
+from omnigraph.pipelines.sources.file_source import find_files, list_files, read_lines
 from unit.pipelines.definitions import PEOPLE, read
 
 BAD = b"login,name\nada,Ad\xe9\nbo,B\xef\xbf\xbd\ncy,\xff\n"
@@ -46,7 +41,8 @@ def _source(folder: Path, name: str, data: bytes, encoding: str = "utf-8") -> Fi
 
 def _rows(source: FileSource) -> list[dict[str, Any]]:
     found = list_files(source)
-    batches = read_rows(found, _read_remote_schema(found), iter([_numbers(len(found.files))]))
+    inputs = tuple(_plan_inputs(found))
+    batches = read_csv_inputs(inputs, read_csv_names(found), {}, iter([_numbers(len(inputs))]))
     return [row for batch in batches for row in batch.to_pylist()]
 
 
@@ -91,20 +87,52 @@ def test_a_line_of_json_that_is_not_text_cannot_be_read_as_json(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("block", [1, 1 << 20])
-def test_files_that_are_not_text_are_found(
+def test_files_with_half_of_a_character_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
     monkeypatch.setattr(text_encodings, "_BLOCK_BYTES", block)
-    for name, data in {"a.csv": b"a\n\xc3\xa9\n", "b.csv": b"a\n\xe9\n", "c.csv": b"\xc3"}.items():
-        (tmp_path / name).write_bytes(data)
+    for name, text in {"a": '"\\u00e9"', "b": '"\\ud800"', "c": '"\\udc00"'}.items():
+        (tmp_path / f"{name}.jsonl").write_text(text)
     found = list_files(FileSource((str(tmp_path),)))
     numbers = [
         each
-        for batch in find_files(found, has_undecodable, iter([_numbers(3)]))
+        for batch in find_files(found, has_half_characters, iter([_numbers(3)]))
         for each in batch.column(0).to_pylist()
     ]
     assert numbers == [1, 2]
-    assert is_text(io.BytesIO("é".encode()), "utf-8")
+
+
+def test_bytes_that_are_not_text_are_marked() -> None:
+    assert mark_undecodable("é,\ufffd".encode()) == "é,\ufffd".encode()
+    assert mark_undecodable(b"a\xe9,b") == f"a{text_encodings.UNDECODABLE},b".encode()
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"a,,b\n1,2,3\n", "line 1: column 2 has no name"),
+        (b"a,A\n1,2\n", "line 1: two columns are named A"),
+        (b'a,"b\n', "line 1: a value opens with a quote that is never closed"),
+        (b"", "Empty CSV file"),
+    ],
+)
+def test_a_header_that_names_no_columns_is_refused(
+    tmp_path: Path, data: bytes, message: str
+) -> None:
+    with pytest.raises(SourceRefusedError, match=message):
+        _rows(_source(tmp_path, "a.csv", data))
+
+
+def test_columns_of_csv_files_are_found_by_their_names(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("login,age\nada,1\n")
+    (tmp_path / "b.csv").write_text("")
+    (tmp_path / "c.csv").write_text("more,AGE,login\nx,2,bo\n")
+    source = FileSource((str(tmp_path),))
+    rows = [(row["login"], row["age"], row[PART], row[ROW]) for row in _rows(source)]
+    assert rows == [("ada", "1", 0, 1), ("bo", "2", 2, 1)]
+    (tmp_path / "d.csv").write_text("login\ncy\n")
+    with pytest.raises(SourceRefusedError, match=r"d\.csv has no column age"):
+        _rows(source)
 
 
 @pytest.mark.parametrize("block", [1, 4, 1 << 20])

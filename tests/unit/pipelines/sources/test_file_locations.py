@@ -46,10 +46,10 @@ def test_lines_are_counted_in_the_encoding_of_their_source(tmp_path: Path) -> No
     assert found == {1: ("line", 1), 2: ("line", 3)}
 
 
-def test_the_first_line_of_csv_is_no_record(tmp_path: Path) -> None:
+def test_records_of_csv_are_counted_by_their_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    path.write_text("\nx,y\n1,2\n\n3,4\n")
-    assert _nouns(path, 2, "csv") == {1: ("line", 3), 2: ("line", 5)}
+    path.write_text("x,y\n1,2\n")
+    assert _nouns(path, 2, "csv") == {1: ("line", 1), 2: ("line", 2)}
 
 
 @pytest.mark.parametrize("total", [2, 4, None])
