@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, assert_never
 from urllib.parse import quote
 
 from omnigraph.embedding.embedder import normalize_vector
 from omnigraph.embedding.embedding_profile import Profile, Provider
 from omnigraph.errors import EmbeddingError
+from omnigraph.http_client import (
+    HttpAnswer,
+    HttpRequest,
+    Retries,
+    TooLongError,
+    UnavailableError,
+    open_client,
+    send_request,
+)
 
 # A component takes about 25 bytes of JSON; the rest is room for what providers say about usage.
 _COMPONENT_BYTES: Final = 64
 _ENVELOPE_BYTES: Final = 1024 * 1024
-_READ_BYTES: Final = 64 * 1024
 # Of the text of a refusal, what is worth showing.
 _SHOWN_CHARACTERS: Final = 200
-# Too many requests, and what a server or a gateway says when it could not do it this time.
-_RETRYABLE_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
-_BACKOFF_GROWTH: Final = 2
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirect would carry the key to an address that nobody configured."""
-
-    def redirect_request(self, *_: Any) -> None:  # Any: the parameters of the base class
-        return None
+_OK: Final = 200
 
 
 @dataclass(frozen=True)
@@ -41,9 +37,6 @@ class HttpEmbedder:
     profile: Profile
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
-    _opener: urllib.request.OpenerDirector = field(
-        default_factory=lambda: urllib.request.build_opener(_NoRedirects), repr=False
-    )
 
     @property
     def model(self) -> str:
@@ -59,22 +52,14 @@ class HttpEmbedder:
 
     def __call__(self, text: str, dimension: int) -> tuple[float, ...]:
         """The unit vector of a text."""
-        patience = self.profile.retry_policy
+        policy = self.profile.retry_policy
         started = self.clock()
-        until = started + patience.deadline_s if patience.deadline_s else None
-        backoff = patience.backoff_s
-        for attempt in range(1, patience.attempts + 1):
-            try:
-                answer = self._request_embedding(text, dimension, until)
-                break
-            except _Unavailable as problem:
-                is_over = until is not None and self.clock() + backoff >= until
-                if attempt == patience.attempts or is_over:
-                    raise self._build_unavailable_error(
-                        problem, attempt, self.clock() - started
-                    ) from problem
-            self.sleep(backoff)
-            backoff *= _BACKOFF_GROWTH
+        until = started + policy.deadline_s if policy.deadline_s else None
+        retries = Retries(policy.attempts, policy.backoff_s, until, self.clock, self.sleep)
+        try:
+            answer = retries.run(lambda: self._request_embedding(text, dimension, until))
+        except UnavailableError as problem:
+            raise self._build_unavailable_error(problem, self.clock() - started) from problem
         return normalize_vector(self._parse_embedding(answer), dimension=dimension)
 
     def _request_embedding(
@@ -84,36 +69,25 @@ class HttpEmbedder:
         if until is not None:
             timeout = max(min(timeout, until - self.clock()), 0.001)
         last = self.clock() + timeout
+        bytes_max = _ENVELOPE_BYTES + dimension * _COMPONENT_BYTES
         try:
-            with self._opener.open(
-                self._build_request(text, dimension), timeout=timeout
-            ) as response:
-                data = self._read(response, dimension, last)
-        except urllib.error.HTTPError as refusal:
-            with refusal:
-                raise self._build_refusal(refusal) from None
-        except (OSError, http.client.HTTPException) as failure:
-            raise _Unavailable(_format_failure(failure)) from failure
+            with open_client(timeout) as client:
+                answer = send_request(
+                    client,
+                    self._build_request(text, dimension),
+                    bytes_max=bytes_max,
+                    is_late=lambda: self.clock() > last,
+                )
+        except TooLongError:
+            raise self._build_answer_error(f"it is longer than {bytes_max} bytes") from None
+        if answer.status != _OK:
+            raise self._build_refusal(answer)
         try:
-            return json.loads(data)
+            return json.loads(answer.content)
         except ValueError as failure:
             raise self._build_answer_error("it is not JSON") from failure
 
-    def _read(self, response: http.client.HTTPResponse, dimension: int, last: float) -> bytes:
-        """The body. A socket times out between two bytes only, so the whole is timed here."""
-        most = _ENVELOPE_BYTES + dimension * _COMPONENT_BYTES
-        data = bytearray()
-        while part := response.read1(_READ_BYTES):
-            data += part
-            if len(data) > most:
-                raise self._build_answer_error(f"it is longer than {most} bytes")
-            if self.clock() > last:
-                raise _Unavailable("timed out while it answered")
-        if response.length:
-            raise _Unavailable(f"broke off {response.length} bytes before the end")
-        return bytes(data)
-
-    def _build_request(self, text: str, dimension: int) -> urllib.request.Request:
+    def _build_request(self, text: str, dimension: int) -> HttpRequest:
         profile = self.profile
         body: dict[str, Any]
         match profile.provider:
@@ -135,12 +109,11 @@ class HttpEmbedder:
                     "outputDimensionality": dimension,
                 }
             case Provider.MOCK:
-                raise AssertionError("the mock asks nobody")
+                raise AssertionError("the mock sends no request")
             case _:
                 assert_never(profile.provider)
         headers = {"Content-Type": "application/json", key[0]: key[1]}
-        # The scheme is http or https: a profile has no other.
-        return urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310
+        return HttpRequest(url, headers, content=json.dumps(body).encode())
 
     def _parse_embedding(self, answer: Any) -> list[float]:
         try:
@@ -154,14 +127,9 @@ class HttpEmbedder:
             raise self._build_answer_error("its embedding is not a list of numbers")
         return [float(each) for each in found]
 
-    def _build_refusal(self, refusal: urllib.error.HTTPError) -> Exception:
-        said = f"HTTP {refusal.code} {refusal.reason}"
-        if refusal.code in _RETRYABLE_STATUSES:
-            return _Unavailable(said)
-        try:
-            text = refusal.read(_READ_BYTES).decode(errors="replace").strip()
-        except OSError:
-            text = ""
+    def _build_refusal(self, answer: HttpAnswer) -> EmbeddingError:
+        said = f"HTTP {answer.status} {answer.reason}"
+        text = answer.content.decode(errors="replace").strip()
         text = text.replace(self.profile.key, "…")[:_SHOWN_CHARACTERS]
         return EmbeddingError(
             f"{self._who} refused the text: {said}{f': {text}' if text else ''}",
@@ -169,11 +137,10 @@ class HttpEmbedder:
             hint="check the key, the model and the address of the provider",
         )
 
-    def _build_unavailable_error(
-        self, problem: _Unavailable, attempts: int, seconds: float
-    ) -> EmbeddingError:
+    def _build_unavailable_error(self, problem: UnavailableError, seconds: float) -> EmbeddingError:
         return EmbeddingError(
-            f"{self._who} gave no answer in {attempts} attempts and {seconds:.1f} s: {problem}",
+            f"{self._who} gave no answer in {problem.attempts} attempts and {seconds:.1f} s:"
+            f" {problem}",
             reason="unavailable",
             hint="try again later, or search by a vector",
         )
@@ -186,12 +153,3 @@ class HttpEmbedder:
     @property
     def _who(self) -> str:
         return f"the embedding provider at {self.profile.base_url}"
-
-
-class _Unavailable(Exception):
-    """A failure that may not happen again."""
-
-
-def _format_failure(failure: Exception) -> str:
-    cause = failure.reason if isinstance(failure, urllib.error.URLError) else failure
-    return str(cause) or type(cause).__name__

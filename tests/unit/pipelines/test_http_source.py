@@ -104,8 +104,8 @@ def test_a_busy_service_is_asked_again(server: ThreadingHTTPServer) -> None:
     ("path", "message"),
     [
         ("/nothing", "the service answers 404"),
-        ("/broken", "the answer is no JSON"),
-        ("/object", "is no array of objects"),
+        ("/broken", "the answer is not JSON"),
+        ("/object", "is not an array of objects"),
     ],
 )
 def test_an_answer_without_records_is_refused(

@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin
@@ -21,6 +21,15 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import ResourceLimitError, SourceFailedError, SourceRefusedError
+from omnigraph.http_client import (
+    HttpAnswer,
+    HttpRequest,
+    Retries,
+    TooLongError,
+    UnavailableError,
+    open_client,
+    send_request,
+)
 from omnigraph.ids import generate_ulid
 from omnigraph.lang.quoting import sanitize_text
 from omnigraph.pipelines.config.definition import HttpSource
@@ -34,15 +43,11 @@ from omnigraph.storage.objects.object_store import Objects
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 
 # A page is held in memory, and so are its records.
 BYTES_MAX: Final = 256 * 1024**2
 _ATTEMPTS: Final = 4
 _BACKOFF_S: Final = 0.5
-_RETRYABLE_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REDIRECTS_MAX: Final = 20
 _HEADER: Final = "header"
 PIECE_BYTES: Final = 8 * 1024**2
@@ -57,7 +62,7 @@ def describe_position(source: HttpSource) -> JsonObject:
 
 
 def origin_of(url: str) -> str:
-    """The scheme, host and port of an address: what may be told of it."""
+    """The scheme, host and port of an address: what may be shown of it."""
     try:
         found = httpx.URL(url)
     except (httpx.InvalidURL, ValueError):
@@ -89,12 +94,12 @@ def read_pages(
     source: HttpSource, *, wait: Callable[[float], None] = time.sleep
 ) -> Iterator[list[JsonObject]]:
     """The records of one page after the other."""
-    with httpx.Client(timeout=source.timeout_s, follow_redirects=False) as client:
+    with open_client(source.timeout_s) as client:
         service = _HttpService(client, source, wait)
-        request: _Request | None = _Request(source.url, _build_first_params(source))
+        request: HttpRequest | None = _build_request(source, _build_first_params(source))
         for number in range(source.paging.pages_max):
             assert request is not None, "the loop ends with the last page"
-            answer = service.send_request(request)
+            answer = service.send(request)
             document = _decode_document(answer)
             found = _extract_records(document, source)
             yield found
@@ -107,22 +112,6 @@ def read_pages(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
-    url: str
-    params: dict[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Response:
-    """An answer; `redirect_url` is where the page is instead, `next_url` the next page."""
-
-    url: str
-    content: bytes = b""
-    next_url: str | None = None
-    redirect_url: str | None = None
-
-
 class _HttpService:
     """A service, asked with the headers of the definition wherever those belong."""
 
@@ -131,74 +120,59 @@ class _HttpService:
     ) -> None:
         self._client = client
         self._own = source.url
-        self._wait = wait
+        self._retries = Retries(_ATTEMPTS, _BACKOFF_S, wait=wait)
         self._headers = dict(source.headers)
         if source.token is not None:
             self._headers["Authorization"] = f"Bearer {source.token}"
 
-    def send_request(self, request: _Request) -> _Response:
+    def send(self, request: HttpRequest) -> HttpAnswer:
         """The answer to a request, wherever it has moved to."""
         for _ in range(_REDIRECTS_MAX + 1):
             answer = self._send_with_retries(request)
             if answer.redirect_url is None:
                 return answer
-            request = _Request(_join_url(answer.url, answer.redirect_url), {})
+            request = HttpRequest(_join_url(answer.url, answer.redirect_url))
         raise SourceRefusedError(f"{origin_of(self._own)}: more than {_REDIRECTS_MAX} redirects")
 
-    def _send_with_retries(self, request: _Request) -> _Response:
-        place, problem = origin_of(request.url), ""
-        for attempt in range(_ATTEMPTS):
-            if attempt:
-                self._wait(_BACKOFF_S * 2 ** (attempt - 1))
-            try:
-                answer = self._send_once(request)
-            except httpx.UnsupportedProtocol as failure:
-                raise SourceRefusedError(f"{place}: {failure}") from failure
-            except (httpx.InvalidURL, httpx.LocalProtocolError, ValueError):
-                # What these say may hold the address or a header.
-                message = f"{place}: the address or a header cannot be sent"
-                raise SourceRefusedError(
-                    message, hint="look for stray characters in them"
-                ) from None
-            except httpx.RequestError as failure:
-                problem = f"{type(failure).__name__}: {failure}"
-                continue
-            if isinstance(answer, _Response):
-                return answer
-            problem = f"the service answers {answer}"
-        raise SourceFailedError(f"{place} cannot be read: {problem}", hint="try again later")
+    def _send_with_retries(self, request: HttpRequest) -> HttpAnswer:
+        place = origin_of(request.url)
+        try:
+            return self._retries.run(lambda: self._send_once(request))
+        except httpx.UnsupportedProtocol as failure:
+            raise SourceRefusedError(f"{place}: {failure}") from failure
+        except (httpx.InvalidURL, httpx.LocalProtocolError, ValueError):
+            # What these say may hold the address or a header.
+            message = f"{place}: the address or a header cannot be sent"
+            raise SourceRefusedError(message, hint="look for stray characters in them") from None
+        except UnavailableError as failure:
+            status = failure.status
+            problem = f"the service answers {status}" if status else str(failure)
+            raise SourceFailedError(
+                f"{place} cannot be read: {problem}", hint="try again later"
+            ) from failure
 
-    def _send_once(self, request: _Request) -> _Response | int:
-        """An answer, or the status of a service that may have one later."""
+    def _send_once(self, request: HttpRequest) -> HttpAnswer:
         headers = self._headers if _is_trusted(self._own, request.url) else {}
-        asking = self._client.stream(
-            "GET", request.url, params=request.params or None, headers=headers
-        )
-        with asking as answer:
-            url = str(answer.url)
-            if answer.has_redirect_location:
-                return _Response(url, redirect_url=answer.headers["location"])
-            if answer.status_code in _RETRYABLE_STATUSES:
-                return answer.status_code
-            if answer.status_code != httpx.codes.OK:
-                raise SourceRefusedError(
-                    f"{origin_of(url)}: the service answers {answer.status_code}"
-                )
-            content = bytearray()
-            for data in answer.iter_bytes():
-                content += data
-                if len(content) > BYTES_MAX:
-                    raise ResourceLimitError(
-                        "bytes of an HTTP page",
-                        limit=BYTES_MAX,
-                        actual=len(content),
-                        hint="ask for smaller pages",
-                    )
-            return _Response(url, bytes(content), answer.links.get("next", {}).get("url"))
+        try:
+            answer = send_request(
+                self._client, replace(request, headers=headers), bytes_max=BYTES_MAX
+            )
+        except TooLongError:
+            raise ResourceLimitError(
+                "bytes of an HTTP page",
+                limit=BYTES_MAX,
+                actual=BYTES_MAX + 1,
+                hint="ask for smaller pages",
+            ) from None
+        if answer.redirect_url is None and answer.status != httpx.codes.OK:
+            raise SourceRefusedError(
+                f"{origin_of(answer.url)}: the service answers {answer.status}"
+            )
+        return answer
 
 
 def _is_trusted(own: str, url: str) -> bool:
-    """Whether an address is of the same service, or of the same one behind encryption."""
+    """Whether an address is of the same service, or of the same one over TLS."""
     ours, other = httpx.URL(own), httpx.URL(url)
     if ours.host != other.host:
         return False
@@ -211,7 +185,9 @@ def _join_url(base: str, link: str) -> str:
     try:
         return urljoin(base, link)
     except ValueError:
-        raise SourceRefusedError(f"{origin_of(base)}: a link of the answer is no address") from None
+        raise SourceRefusedError(
+            f"{origin_of(base)}: a link of the answer is not an address"
+        ) from None
 
 
 def _build_first_params(source: HttpSource) -> dict[str, str]:
@@ -223,11 +199,11 @@ def _build_first_params(source: HttpSource) -> dict[str, str]:
     return params
 
 
-def _decode_document(answer: _Response) -> Any:  # Any: a JSON document
+def _decode_document(answer: HttpAnswer) -> Any:  # Any: a JSON document
     try:
         return json.loads(answer.content)
     except (ValueError, RecursionError):
-        raise SourceRefusedError(f"{origin_of(answer.url)}: the answer is no JSON") from None
+        raise SourceRefusedError(f"{origin_of(answer.url)}: the answer is not JSON") from None
 
 
 def _extract_records(document: Any, source: HttpSource) -> list[JsonObject]:  # Any: a JSON document
@@ -237,7 +213,7 @@ def _extract_records(document: Any, source: HttpSource) -> list[JsonObject]:  # 
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         where = f"at '{source.records}'" if source.records else "itself"
         hint = "say with 'records' where the array is"
-        raise SourceRefusedError(f"the answer {where} is no array of objects", hint=hint)
+        raise SourceRefusedError(f"the answer {where} is not an array of objects", hint=hint)
     return found
 
 
@@ -245,25 +221,29 @@ def _build_next_request(
     source: HttpSource,
     number: int,
     found: list[JsonObject],
-    page: tuple[_Request, _Response, Any],  # Any: a JSON document
-) -> _Request | None:
-    """The request for the page behind one; None behind the last."""
+    page: tuple[HttpRequest, HttpAnswer, Any],  # Any: a JSON document
+) -> HttpRequest | None:
+    """The request for the page after one; None after the last."""
     request, answer, document = page
     paging, params = source.paging, _build_first_params(source)
     if paging.link is not None:
         link = answer.next_url if paging.link == _HEADER else _get_path(document, paging.link)
-        return _Request(_join_url(answer.url, str(link)), {}) if link else None
+        return HttpRequest(_join_url(answer.url, str(link))) if link else None
     if paging.cursor is not None:
         cursor = _get_path(document, paging.cursor)
-        return _Request(source.url, params | {paging.param: str(cursor)}) if cursor else None
+        return _build_request(source, params | {paging.param: str(cursor)}) if cursor else None
     if not found:
         return None
     if paging.page is not None:
-        return _Request(source.url, params | {paging.page: str(paging.first + number + 1)})
+        return _build_request(source, params | {paging.page: str(paging.first + number + 1)})
     if paging.offset is not None:
         start = int(request.params[paging.offset]) + len(found)
-        return _Request(source.url, params | {paging.offset: str(start)})
+        return _build_request(source, params | {paging.offset: str(start)})
     return None
+
+
+def _build_request(source: HttpSource, params: dict[str, str]) -> HttpRequest:
+    return HttpRequest(source.url, params=params)
 
 
 def _get_path(document: Any, path: str) -> Any:  # Any: a JSON document
