@@ -30,6 +30,7 @@ Packages and modules, from the public surface down to the leaves; each imports o
     durations    time spans such as `15m`
 """
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from omnigraph import errors
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
     from omnigraph.engine import Branch, Cancellation, Commit, Graph, Snapshot, connect
     from omnigraph.engine import create_graph as create
     from omnigraph.engine import open_graph as open  # noqa: A004
+
+# Here, because every later failure on such a platform would be an obscure one.
+if sys.platform == "win32":
+    raise errors.UnsupportedPlatformError(sys.platform)
 
 __version__ = "0.1.0"
 

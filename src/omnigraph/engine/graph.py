@@ -274,7 +274,7 @@ class Graph:
         branch: str = MAIN_BRANCH,
         settings: Mapping[str, SettingValue] | None = None,
     ) -> list[JsonObject]:
-        """Run a statement, such as `branch list` or `show all`; its rows, if it has any.
+        """Run a statement, such as `branch list` or `show all;`; its rows, if it has any.
 
         `settings` are those of the request, which `show` lists.
         """

@@ -9,6 +9,7 @@
     ├── InvalidArgumentError          an argument of a call has no meaning; carries its name
     ├── LibraryMissingError           an optional library is not installed; carries its name
     │   └── SparkMissingError         PySpark is not installed
+    ├── UnsupportedPlatformError      the package was imported on a platform such as Windows
     ├── JavaMissingError              there is no Java that Spark can run on; carries what was tried
     ├── SparkFailedError              a Spark job failed; carries the job and the reason
     │   └── SparkDriverLostError      the Java process of Spark's driver ended
@@ -138,6 +139,7 @@ from omnigraph.errors.storage_errors import (
     StoredSchemaError,
     TagExistsError,
     TagNotFoundError,
+    UnsupportedPlatformError,
 )
 from omnigraph.errors.write_errors import (
     VIOLATIONS_SHOWN_MAX,
@@ -221,6 +223,7 @@ __all__ = [
     "TooManyRejectedError",
     "TypeNotFoundError",
     "UnknownParameterError",
+    "UnsupportedPlatformError",
     "UnusableKeyError",
     "Violation",
     "WriteRefusedError",

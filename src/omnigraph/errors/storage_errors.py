@@ -142,6 +142,20 @@ class HistoryGoneError(OmnigraphError):
         super().__init__(message, hint="ask about newer commits; what was collected is gone")
 
 
+class UnsupportedPlatformError(OmnigraphError, ImportError):
+    """The package was imported on a platform that it does not support; `platform` names it."""
+
+    code = "unsupported_platform"
+
+    def __init__(self, platform: str) -> None:
+        super().__init__(
+            f"omnigraph does not run on {platform}: graphs on a local disk need POSIX locks and"
+            " directory syncs",
+            hint="use Linux: on Windows, WSL 2 or a container",
+        )
+        self.platform = platform
+
+
 class GraphNotFoundError(OmnigraphError):
     """No graph is at this address."""
 
