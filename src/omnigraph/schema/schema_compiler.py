@@ -1,7 +1,8 @@
-"""Text to catalog: parse, then check and build."""
+"""Text to catalog: parse, check names and headers, then check members and build."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Container, Iterable
 from dataclasses import dataclass
 
 from omnigraph.errors import CompileError
@@ -22,16 +23,12 @@ from omnigraph.schema.check.schema_constraints import (
     check_constraints,
     check_embeds,
 )
-from omnigraph.schema.check.schema_headers import (
-    check_cardinality,
-    check_ends,
-    check_implements,
-    check_names,
-)
+from omnigraph.schema.property_types import INTEGER_RANGES, Scalar
 from omnigraph.schema.schema_parser import ParsedSchema, parse_source
 
 # Many nodes times many interface properties can be far more than the text they come from.
 PROPERTIES_MAX = 50_000
+_CARDINALITY_MAX = INTEGER_RANGES[Scalar.U32][1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +79,7 @@ class _CatalogBuilder:
 
     def build(self) -> catalog.Catalog:
         declarations = self._parsed.schema.declarations
-        check_names(self._parsed.schema, self._collector)
+        _check_names(self._parsed.schema, self._collector)
         for found in declarations:
             if isinstance(found, ast.Interface):
                 self._add_interface(found)
@@ -109,7 +106,7 @@ class _CatalogBuilder:
 
     def _build_node(self, node: ast.Node) -> catalog.NodeType:
         name = node.name.text
-        check_implements(node, self._interfaces, self._parsed.lost, self._collector)
+        _check_implements(node, self._interfaces, self._parsed.lost, self._collector)
         check_annotations(
             node.annotations, AnnotationTarget.NODE, f"node '{name}'", self._collector
         )
@@ -147,8 +144,8 @@ class _CatalogBuilder:
 
     def _build_edge(self, edge: ast.Edge, nodes: set[str]) -> catalog.EdgeType:
         name = edge.name.text
-        check_ends(edge, nodes, self._interfaces, self._collector)
-        check_cardinality(edge, self._collector)
+        _check_ends(edge, nodes, self._interfaces, self._collector)
+        _check_cardinality(edge, self._collector)
         check_annotations(
             edge.annotations, AnnotationTarget.EDGE, f"edge '{name}'", self._collector
         )
@@ -174,3 +171,75 @@ def _build_cardinality(syntax: ast.Cardinality | None) -> catalog.Cardinality:
     if syntax is None:
         return catalog.Cardinality()
     return catalog.Cardinality(syntax.minimum, syntax.maximum)
+
+
+def _check_names(schema: ast.Schema, collector: Collector) -> None:
+    """Refuse two types of one kind with one name, and edge types that differ only in case."""
+    kinds: dict[str, list[ast.Name]] = {"interface": [], "node": [], "edge": []}
+    for declaration in schema.declarations:
+        kinds[type(declaration).__name__.lower()].append(declaration.name)
+    for kind, names in kinds.items():
+        _check_duplicates(kind, names, collector)
+    _check_folding(kinds["edge"], collector)
+
+
+def _check_ends(
+    edge: ast.Edge, nodes: Collection[str], interfaces: Collection[str], collector: Collector
+) -> None:
+    """Refuse ends that are not declared node types."""
+    for end, name in (("source", edge.source), ("target", edge.target)):
+        if name.text in nodes:
+            continue
+        message = f"edge '{edge.name.text}': unknown {end} node type '{name.text}'"
+        if name.text in interfaces:
+            hint: str | None = f"'{name.text}' is an interface; an edge connects node types"
+        else:
+            hint = collector.suggest_similar(name.text, nodes)
+        collector.report_error("S005", name.span, message, hint=hint)
+
+
+def _check_implements(
+    node: ast.Node, interfaces: Collection[str], lost: Container[str], collector: Collector
+) -> None:
+    """Refuse interfaces that are not declared, and not lost to an error."""
+    for name in node.implements:
+        if name.text not in interfaces and name.text not in lost:
+            message = f"node '{node.name.text}' implements unknown interface '{name.text}'"
+            hint = collector.suggest_similar(name.text, interfaces)
+            collector.report_error("S008", name.span, message, hint=hint)
+
+
+def _check_cardinality(edge: ast.Edge, collector: Collector) -> None:
+    """Refuse a cardinality that no number of edges satisfies, or that is not 32-bit."""
+    cardinality = edge.cardinality
+    if cardinality is None:
+        return
+    bounds = [bound for bound in (cardinality.minimum, cardinality.maximum) if bound is not None]
+    if max(bounds) > _CARDINALITY_MAX:
+        message = f"edge '{edge.name.text}': @card bounds are at most {_CARDINALITY_MAX}"
+        collector.report_error("S018", cardinality.span, message)
+    elif cardinality.maximum is not None and cardinality.minimum > cardinality.maximum:
+        message = (
+            f"edge '{edge.name.text}': @card min exceeds max"
+            f" ({cardinality.minimum} > {cardinality.maximum})"
+        )
+        collector.report_error("S018", cardinality.span, message)
+
+
+def _check_duplicates(kind: str, names: Iterable[ast.Name], collector: Collector) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name.text in seen:
+            message = f"duplicate {kind} type '{name.text}'"
+            collector.report_error("S003", name.span, message, hint="rename or remove one of them")
+        seen.add(name.text)
+
+
+def _check_folding(names: Iterable[ast.Name], collector: Collector) -> None:
+    first: dict[str, str] = {}
+    for name in names:
+        known = first.setdefault(name.text.lower(), name.text)
+        if known != name.text:
+            message = f"edge types '{known}' and '{name.text}' are equal after case folding"
+            hint = "queries match edge names in any case; rename one of them"
+            collector.report_error("S004", name.span, message, hint=hint)

@@ -12,7 +12,6 @@ with its place and does not raise an error; only an interrupt ends a check.
     pin_check          the tables of every commit: present, with their rows, columns and digests
     checked_reads      rows of a pinned table, and which file is damaged if a read fails
     entity_check       ids, keys, values, unique groups, ends and cardinalities at one snapshot
-    moved_rows         the rows that a commit inserted, deleted and rewrote
     change_set_check   what a commit states that it changed, against what it changed
     damage_search      what is damaged, for a repair, and the commits that are whole
 """

@@ -7,15 +7,21 @@ commit is delivered at least once, and a cursor is returned only after complete 
 
     branch_feed      polls a branch after a position, follows it, and makes baselines
     feed_tokens      cursors and page tokens, bound to a graph, a branch and filters
-    page_builder     fills a page with the changes of one commit after the other
+    page_builder     pages and their blocks, filled with the changes of one commit after the other
     commit_content   the types and ids that one commit wrote
-    feed_pages       the pages and blocks that are returned
     feed_batches     the same changes as Arrow batches, for readers that take all of them
 """
 
 from omnigraph.engine.feed.branch_feed import POLL_S, Baseline, Feed, follow, parse_origin
-from omnigraph.engine.feed.feed_pages import Block, Cause, ChangesPage, FeedPage
-from omnigraph.engine.feed.page_builder import Limits, parse_limits, read_commit_changes
+from omnigraph.engine.feed.page_builder import (
+    Block,
+    Cause,
+    ChangesPage,
+    FeedPage,
+    Limits,
+    parse_limits,
+    read_commit_changes,
+)
 
 __all__ = [
     "POLL_S",

@@ -18,7 +18,6 @@ from omnigraph.engine.feed.commit_content import (
     estimate_rows,
     require_commit_states,
 )
-from omnigraph.engine.feed.feed_pages import Block, FeedPage, cause_of
 from omnigraph.engine.feed.feed_tokens import (
     Binding,
     CommitPosition,
@@ -27,7 +26,7 @@ from omnigraph.engine.feed.feed_tokens import (
     build_branch_binding,
     resolve_filters,
 )
-from omnigraph.engine.feed.page_builder import Limits, PageBuilder
+from omnigraph.engine.feed.page_builder import Block, FeedPage, Limits, PageBuilder, cause_of
 from omnigraph.engine.graph_session import Session
 from omnigraph.errors import (
     ChangeCursorRejectedError,

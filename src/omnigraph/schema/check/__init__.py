@@ -5,7 +5,6 @@ which `omnigraph.schema.schema_compiler` builds the catalog. Guarantee: every br
 reported at its position; a name that a grammar error may have swallowed is not reported as unknown;
 what is built from a text without errors needs no further checks.
 
-    schema_headers       names, interfaces, ends and cardinality of edges
     property_drafts      properties: names, types, annotations, inheritance
     schema_annotations   which annotation may stand where, and what it means
     schema_constraints   the constraints of one type

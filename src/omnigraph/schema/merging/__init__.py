@@ -6,19 +6,17 @@ the merged schema with its numbers; or every conflict. Guarantee: pure and deter
 one branch changed is as that branch has it; what ours numbered keeps its number, and every other
 number that an element ever had is an alias of it.
 
-    schema_merge          the whole merge
+    schema_merge          the whole merge, and the identities of the result
     schema_sides          names turned into identities, on all three sides
     merged_declarations   which types and members the result has
     declaration_pieces    a declaration as comparable parts
     three_way_choice      the three-way rule and its conflicts
     merged_tree           the chosen parts as a tree
     schema_text_edit      the tree as an edit of our text
-    merged_identities     the identities of the result
 """
 
 from omnigraph.schema.merging.merged_declarations import DroppedElement, UntouchedTypes
-from omnigraph.schema.merging.merged_identities import NewNumbers
-from omnigraph.schema.merging.schema_merge import SchemaMerge, merge_written_schemas
+from omnigraph.schema.merging.schema_merge import NewNumbers, SchemaMerge, merge_written_schemas
 from omnigraph.schema.merging.schema_sides import WrittenSchema
 from omnigraph.schema.merging.three_way_choice import SchemaConflict
 

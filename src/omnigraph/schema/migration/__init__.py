@@ -5,24 +5,25 @@ data with two views, a line for people (`str(step)`) and JSON. Guarantee: pure a
 equal schemas give no steps; a change without a step of its own is reported as unsupported.
 
     migration_planner   compares the two schemas
-    migration_pairs     types and properties, old and new, by identity
     type_changes        the changes of one type: properties, annotations, constraints
-    migration_steps     the steps as data
-    migration_codes     how risky changes are classified
+    migration_steps     the steps as data, and how risky changes are classified
 """
 
-from omnigraph.schema.migration.migration_codes import LINT_CODES, Family, LintCode, Tier
 from omnigraph.schema.migration.migration_planner import MigrationPlan, plan_migration, plan_steps
 from omnigraph.schema.migration.migration_steps import (
+    LINT_CODES,
     AddIndex,
     AddProperty,
     AddType,
     DropProperty,
     DropType,
     ExtendEnum,
+    Family,
+    LintCode,
     RenameProperty,
     RenameType,
     Step,
+    Tier,
     UnsupportedChange,
     UpdatePropertyMetadata,
     UpdateTypeMetadata,

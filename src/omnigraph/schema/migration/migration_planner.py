@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from omnigraph.lang.diagnostics import Finding, Severity
 from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKind
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.migration.migration_pairs import TypePair, TypeVersion, iter_type_versions
 from omnigraph.schema.migration.migration_steps import (
     AddType,
     DropType,
@@ -17,6 +16,9 @@ from omnigraph.schema.migration.migration_steps import (
     describe_step,
 )
 from omnigraph.schema.migration.type_changes import (
+    TypePair,
+    TypeVersion,
+    iter_type_versions,
     plan_constraints,
     plan_properties,
     plan_type,

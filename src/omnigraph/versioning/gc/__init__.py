@@ -13,8 +13,7 @@ that a running write may publish, every live branch gets a fence (`sweeps`): a w
 since before the listing loses its put. Clocks decide what is removed, but never whether a commit
 keeps what it refers to.
 
-    collector          lists, plans, traces and removes
-    object_inventory   every stored object, and its kind
+    collector          lists every stored object with its kind, plans, traces and removes
     gc_roots           the branches and tags that retain commits, how far back, and the policy
     merge_ancestry     the commits that merges between live branches need
     gc_plan            every commit that is kept, what is kept of it, and the objects it needs

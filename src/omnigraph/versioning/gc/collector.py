@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import partial
 from itertools import count
 from typing import Final
@@ -17,28 +18,73 @@ from omnigraph.storage.objects.disk_reserve import (
     keep_reserve,
     release_reserve,
 )
-from omnigraph.storage.objects.local_store import remove_temporaries
+from omnigraph.storage.objects.layout import Entry
+from omnigraph.storage.objects.local_store import list_temporaries, remove_temporaries
 from omnigraph.storage.objects.object_store import Objects
 from omnigraph.versioning.branches import Branches
 from omnigraph.versioning.committer import Committer
 from omnigraph.versioning.effects import TableStore
 from omnigraph.versioning.gc.gc_plan import Plan, Planner, Trace, TracedTables, put_checkpoint
 from omnigraph.versioning.gc.gc_roots import KEEP_ALL, Policy, RootReader, Roots, count_released
-from omnigraph.versioning.gc.object_inventory import (
-    PUBLISHABLE,
-    UNREFERENCED,
-    ObjectKind,
-    StoredObject,
-    list_before,
-)
 from omnigraph.versioning.log import Log
 from omnigraph.versioning.record import Record
 from omnigraph.versioning.retention_floors import Floors
+from omnigraph.versioning.sweeps import is_before
 from omnigraph.versioning.transaction import Settings
 
 # Collections that others finish during this one; each of them lets go of more.
 ATTEMPTS_MAX: Final = 16
 _SECOND: Final = 1_000_000
+
+
+class _ObjectKind(StrEnum):
+    """What can be collected."""
+
+    RECORD = "records"
+    CHECKPOINT = "checkpoints"
+    STREAM = "streams"
+    CHANGE_SET = "change sets"
+    PROBE = "probes"
+    STAGED = "staged files"
+    TEMPORARY = "temporary files"
+    HOLD = "holds"
+    DATA = "data files"
+    VERSION = "versions"
+    DELETION = "deletion files"
+    INDEX = "index files"
+    TRANSACTION = "transactions"
+
+
+# What a write that is still under way may have written, and may yet refer to in its record.
+_PUBLISHABLE: Final = frozenset(
+    {
+        _ObjectKind.CHANGE_SET,
+        _ObjectKind.DATA,
+        _ObjectKind.VERSION,
+        _ObjectKind.DELETION,
+        _ObjectKind.INDEX,
+    }
+)
+# What no record can ever refer to.
+_UNREFERENCED: Final = frozenset({_ObjectKind.PROBE, _ObjectKind.STAGED, _ObjectKind.TEMPORARY})
+# What Lance keeps in a table, by folder. Anything else it may come to keep is left alone.
+_OF_TABLES: Final = {
+    "data": _ObjectKind.DATA,
+    "_versions": _ObjectKind.VERSION,
+    "_deletions": _ObjectKind.DELETION,
+    "_indices": _ObjectKind.INDEX,
+    "_transactions": _ObjectKind.TRANSACTION,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredObject:
+    """An object that could be collected; `table` is the path of the table it belongs to."""
+
+    path: str
+    size: int
+    kind: _ObjectKind
+    table: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +121,7 @@ class _Attempt:
     """What was stored before a cutoff, and then, what held commits."""
 
     cutoff: int
-    stored: list[StoredObject]
+    stored: list[_StoredObject]
     committer: Committer
     planner: Planner
     before: Roots
@@ -91,7 +137,7 @@ class _Attempt:
 class _FreedSpace:
     """What an attempt on a full disk removed, and what held commits before it."""
 
-    removed: list[StoredObject]
+    removed: list[_StoredObject]
     before: Roots
 
 
@@ -140,7 +186,7 @@ class Collector:
         cutoff = max(0, started - int(grace_s * _SECOND))
         # Listed before any root is read: what is published from here on is not in this list,
         # or is referred to by a root.
-        stored = list_before(self._objects, cutoff)
+        stored = _list_before(self._objects, cutoff)
         # Nothing remembered: the roots are those that are stored.
         log = Log(self._objects)
         committer = Committer(log, self._tables, self._settings)
@@ -166,7 +212,7 @@ class Collector:
     def _make_room(self, attempt: _Attempt) -> _FreedSpace:
         """Give up the reserve, and what no commit can ever refer to: that needs no statement."""
         release_reserve(self._objects)
-        removed = [each for each in attempt.stored if each.kind in UNREFERENCED]
+        removed = [each for each in attempt.stored if each.kind in _UNREFERENCED]
         self._remove(removed)
         return _FreedSpace(removed, attempt.before)
 
@@ -207,7 +253,9 @@ class Collector:
         """
         stored, committer = attempt.stored, attempt.committer
         is_raised = _raise_floors(plan, committer.log, stored)
-        is_fenced = any(each.kind in PUBLISHABLE and not kept.is_kept(each.path) for each in stored)
+        is_fenced = any(
+            each.kind in _PUBLISHABLE and not kept.is_kept(each.path) for each in stored
+        )
         if is_fenced:
             committer.sweeps.declare(attempt.cutoff)
             for line in plan.roots.lines:
@@ -215,8 +263,8 @@ class Collector:
                     committer.fence(line.stream)
         return is_raised or is_fenced
 
-    def _sweep(self, garbage: Sequence[StoredObject], plan: Plan, *, is_dry: bool) -> list[Swept]:
-        by_table: dict[str | None, list[StoredObject]] = {}
+    def _sweep(self, garbage: Sequence[_StoredObject], plan: Plan, *, is_dry: bool) -> list[Swept]:
+        by_table: dict[str | None, list[_StoredObject]] = {}
         for each in garbage:
             by_table.setdefault(each.table, []).append(each)
         names = {pin.path: type_key for pin, type_key in [*plan.bases.items(), *plan.pins.items()]}
@@ -226,13 +274,13 @@ class Collector:
             for error in [None if is_dry else self._remove(found)]
         ]
 
-    def _remove(self, found: Sequence[StoredObject]) -> str | None:
+    def _remove(self, found: Sequence[_StoredObject]) -> str | None:
         """Remove objects in any order, since nothing refers to them; why it failed, if it did."""
         try:
             self._objects.delete(
-                [each.path for each in found if each.kind is not ObjectKind.TEMPORARY]
+                [each.path for each in found if each.kind is not _ObjectKind.TEMPORARY]
             )
-            temporary = [each.path for each in found if each.kind is ObjectKind.TEMPORARY]
+            temporary = [each.path for each in found if each.kind is _ObjectKind.TEMPORARY]
             remove_temporaries(self._objects.uri, temporary)
         except StorageError as error:
             return error.message
@@ -262,7 +310,7 @@ def _build_report(swept: tuple[Swept, ...], before: Roots, after: Roots) -> Coll
     )
 
 
-def _raise_floors(plan: Plan, log: Log, stored: Sequence[StoredObject]) -> bool:
+def _raise_floors(plan: Plan, log: Log, stored: Sequence[_StoredObject]) -> bool:
     """State which commits are let go; whether there are any."""
     for snapshot in plan.checkpoints:
         put_checkpoint(log, snapshot)
@@ -281,7 +329,7 @@ def _read_stored(log: Log, stream_id: str, seqs: range) -> list[Record]:
     return [entry for entry in entries if isinstance(entry, Record)]
 
 
-def _find_deleted_floors(roots: Roots, stored: Iterable[StoredObject]) -> dict[str, int]:
+def _find_deleted_floors(roots: Roots, stored: Iterable[_StoredObject]) -> dict[str, int]:
     """Floors above everything, for the streams of branches that were deleted before the grace.
 
     A reader may still have a snapshot of them, and must get an error before files go.
@@ -296,13 +344,65 @@ def _find_deleted_floors(roots: Roots, stored: Iterable[StoredObject]) -> dict[s
 
 
 def _build_swept(
-    table: str | None, type_key: str | None, found: Sequence[StoredObject], error: str | None
+    table: str | None, type_key: str | None, found: Sequence[_StoredObject], error: str | None
 ) -> Swept:
     kinds = Counter(each.kind for each in found)
     return Swept(
         table=table,
         type_key=type_key,
-        objects={str(kind): kinds[kind] for kind in ObjectKind if kinds[kind]},
+        objects={str(kind): kinds[kind] for kind in _ObjectKind if kinds[kind]},
         bytes=sum(each.size for each in found),
         error=error,
     )
+
+
+def _list_before(objects: Objects, cutoff_us: int) -> list[_StoredObject]:
+    """Every object of a kind that is collected, and that was written before a time (µs)."""
+    found = [
+        stored
+        for folder in _list_folders(objects)
+        for entry in objects.list(folder)
+        if is_before(entry.modified, cutoff_us) and (stored := _classify_entry(entry)) is not None
+    ]
+    return found + [
+        _StoredObject(entry.path, entry.size, _ObjectKind.TEMPORARY)
+        for entry in list_temporaries(objects.uri)
+        if is_before(entry.modified, cutoff_us)
+    ]
+
+
+def _list_folders(objects: Objects) -> Iterable[str]:
+    # Tables in memory are Lance's own and cannot be listed.
+    is_memory = objects.uri.startswith("memory://")
+    return (layout.MANIFEST,) if is_memory else (layout.MANIFEST, layout.TABLES)
+
+
+def _classify_entry(entry: Entry) -> _StoredObject | None:
+    path = entry.path
+    if path.startswith(f"{layout.TABLES}/"):
+        parts = path.split("/", 3)
+        kind = _OF_TABLES.get(parts[2]) if len(parts) == 4 else None
+        return None if kind is None else _StoredObject(path, entry.size, kind, "/".join(parts[:2]))
+    own = _classify_manifest_object(path)
+    return None if own is None else _StoredObject(path, entry.size, own)
+
+
+def _classify_manifest_object(path: str) -> _ObjectKind | None:
+    """The kind of an object beside the tables; None for one that stays for good."""
+    if path.startswith(f"{layout.CHANGES}/"):
+        return _ObjectKind.CHANGE_SET
+    if path.startswith(f"{layout.PROBES}/"):
+        return _ObjectKind.PROBE
+    if path.startswith(f"{layout.STAGING}/"):
+        return _ObjectKind.STAGED
+    if path.startswith(f"{layout.LEASES}/"):
+        return _ObjectKind.HOLD
+    stream = layout.stream_of(path)
+    if stream is None:
+        return None
+    if layout.parse_record_path(path) is not None:
+        return _ObjectKind.RECORD
+    if layout.parse_checkpoint_path(path) is not None:
+        return _ObjectKind.CHECKPOINT
+    # Floors stay for good: they are how a process that slept for long finds out.
+    return _ObjectKind.STREAM if path == layout.build_hint_path(stream) else None
