@@ -13,7 +13,7 @@ _SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def parse_duration(text: str) -> int | None:
-    """How many seconds a text says; None for a text that is no time span."""
+    """The seconds of a time span in a text; None for a text that is not a time span."""
     found = _SPAN.fullmatch(text.strip())
     return int(found[1]) * _SECONDS[found[2]] if found else None
 

@@ -1,4 +1,4 @@
-"""The real changes between two views: candidates whose images are not the same."""
+"""The changes between two views: candidates whose images differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which types and columns of two views are the same ones, whatever they are called.
+"""Pairs the types and columns of two views that are the same, whatever their names.
 
 Identity decides; of what two lines of commits added separately, the name does. A type that was
 dropped and added again is another one, and so is a property.

@@ -1,4 +1,4 @@
-"""How a function becomes a verb: its groups of options, its scope, its failures."""
+"""Turns a function into a command: its groups of options, its scope and its failures."""
 
 from __future__ import annotations
 

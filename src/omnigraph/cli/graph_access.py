@@ -1,4 +1,4 @@
-"""Opening the graph of a command, and what every write does around its work."""
+"""Opens the graph of a command, and does what every write does around its work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What callers pass: checked where it enters, and values of Python as values of the language."""
+"""Checks arguments where they enter, and converts Python values to values of the language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work on other threads: what follows commits one by one, and tables written side by side."""
+"""Background threads: work that follows commits one by one, and parallel writes of tables."""
 
 from __future__ import annotations
 

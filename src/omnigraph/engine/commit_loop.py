@@ -1,4 +1,4 @@
-"""A write from its snapshot to its commit."""
+"""The commit loop: prepares a write on a snapshot, publishes it, and retries after conflicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The variables of the environment that a process looks at, as they are documented."""
+"""The environment variables that a process reads, as they are documented."""
 
 from __future__ import annotations
 

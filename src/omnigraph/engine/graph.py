@@ -1,4 +1,4 @@
-"""Graphs: created, opened, and left through the branches and snapshots they hold."""
+"""Graphs: create and open them, and get their branches and snapshots."""
 
 from __future__ import annotations
 

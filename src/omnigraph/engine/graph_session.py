@@ -1,4 +1,4 @@
-"""One opened graph: who writes through it, and what it shares with others."""
+"""The session of one opened graph: its actor, and the resources it shares with others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads of every size: which engine makes one, and what it prepares.
+"""Loads of every size: chooses the engine, and prepares its input.
 
 A load of one process holds its rows in memory. A bulk load is cut into units, which run in threads
 of this process or as tasks on Spark; both end in the same commit.

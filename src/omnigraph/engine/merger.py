@@ -1,4 +1,4 @@
-"""Merges, cherry-picks and reverts: from the words of a caller to a commit, or to a plan of one."""
+"""Merges, cherry-picks and reverts: from the arguments of a caller to a commit or a plan."""
 
 from __future__ import annotations
 

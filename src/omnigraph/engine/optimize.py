@@ -1,4 +1,4 @@
-"""What makes a branch faster to read without changing it: its indexes and its fragments."""
+"""Optimization of a branch: builds its indexes and compacts its fragments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads, from what callers ask to what runs: the plan, its parameters, and what it may use."""
+"""Prepares reads: the plan, its parameters, and the resources it may use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all handles of a process on one graph share: caches, publishers and compaction."""
+"""The resources that all handles of a process on one graph share: caches and publishers."""
 
 from __future__ import annotations
 

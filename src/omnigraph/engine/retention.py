@@ -1,4 +1,4 @@
-"""What keeps a graph small and whole: clean-up, repair, and tags that keep commits."""
+"""Retention and upkeep: clean-up, repair, and tags that keep commits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A graph as of one commit: everything that reads."""
+"""A snapshot: a graph as of one commit, with every operation that reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way from the engine to Spark, which is an optional library above it."""
+"""Imports Spark for the engine, which is below it: Spark is an optional library."""
 
 from __future__ import annotations
 

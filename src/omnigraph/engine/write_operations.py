@@ -1,4 +1,4 @@
-"""What a load, a mutation and a schema change prepare."""
+"""Prepares loads, mutations and schema changes."""
 
 from __future__ import annotations
 

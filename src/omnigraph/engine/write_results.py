@@ -1,4 +1,4 @@
-"""What writes answer, and the documents that commands and servers make of it."""
+"""The results of writes, and their JSON documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pipeline whose definition, secrets, source or run is at fault."""
+"""Errors of pipelines: a definition, secret, source or run that fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was asked for is wrong, or could not be answered."""
+"""Errors of requests: a wrong argument, query or name, or a read that could not finish."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is stored is not there, not readable, or could not be reached."""
+"""Errors of storage: missing, unreadable or unreachable objects."""
 
 from __future__ import annotations
 

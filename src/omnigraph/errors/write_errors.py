@@ -1,4 +1,4 @@
-"""A write that was refused, overtaken or left in doubt."""
+"""Errors of writes: refused, overtaken or left in doubt."""
 
 from __future__ import annotations
 

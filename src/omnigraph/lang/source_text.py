@@ -1,4 +1,4 @@
-"""Texts and places in them."""
+"""Source texts, and positions in them."""
 
 from __future__ import annotations
 

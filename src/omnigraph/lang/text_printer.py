@@ -1,4 +1,4 @@
-"""Writing text back: quoting, and laying comments between the printed lines."""
+"""Prints text: quoting, and comments between the printed lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading tokens: looking ahead, expecting, failing with a diagnostic, and going on after it."""
+"""A cursor over tokens: look ahead, expect, report a diagnostic, and recover after it."""
 
 from __future__ import annotations
 

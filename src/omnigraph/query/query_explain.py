@@ -1,4 +1,4 @@
-"""A plan as rows people can read."""
+"""A plan as rows that people can read."""
 
 from __future__ import annotations
 

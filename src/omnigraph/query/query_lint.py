@@ -1,4 +1,4 @@
-"""Everything there is to say about a query file and a schema, as one report.
+"""The lint report of a query file and a schema.
 
 A file that cannot be read gives one `Q000` and no results. Otherwise each query is checked on its
 own, and the file as a whole for names declared twice and for properties that no update sets.

@@ -1,4 +1,4 @@
-"""Which types and properties of one schema go on in another, of the same branch or of another one.
+"""Maps the types and properties of one schema to those of another, by identity.
 
 Numbers decide: within a graph nothing else ever gets the same one. What two branches added
 separately and a merge joined has one of both numbers, and the other one as an alias.

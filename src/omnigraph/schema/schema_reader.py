@@ -1,4 +1,4 @@
-"""What the schema parser is made of: words, literals, looking ahead, and going on after errors."""
+"""The cursor of the schema parser: words, literals, look-ahead, and recovery after errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a failure of Spark means: data that no attempt can read, or a job that may come through."""
+"""Classifies failures of Spark: data that no attempt can read, or a job that may be retried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs on executors: one unit per partition, its outcome as one row."""
+"""The code that runs on executors: one unit per partition, its outcome as one row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark makes of expressions before any of them runs: the types they give, or why not."""
+"""Analyses expressions in Spark before they run: their types, or why they are invalid."""
 
 from __future__ import annotations
 

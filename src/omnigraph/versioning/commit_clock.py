@@ -1,4 +1,4 @@
-"""When commits are made: stamps that rise along a branch, and times that are those of the store.
+"""The clock of commits: stamps that rise along a branch, in the time of the store.
 
 `created_at` orders commits: it is later than that of both parents, whatever the clocks of writers
 say. A clock that is far ahead would drag all later stamps along, so a time that is far from the

@@ -1,4 +1,4 @@
-"""Reading our JSON objects: unknown fields are ignored, a wrong one is named with its path.
+"""Reads stored JSON objects: unknown fields are ignored, a wrong one is named with its path.
 
 An object begins with the digest of its path and of all that follows, so that flipped bits and
 objects that changed places are found before anything is believed. Older objects have none.

@@ -1,4 +1,4 @@
-"""How commits descend from each other: common ancestors, and the records between two commits.
+"""The ancestry of commits: common ancestors, and the records between two commits.
 
 Where two lines part is known without reading a record. Merges make more of it than lines; for
 those, records are walked from the newest on, no further than needed.

@@ -1,4 +1,4 @@
-"""Puts of records: what became of one, also when the answer of the store is lost.
+"""Puts of records, with their outcome even if the answer of the store is lost.
 
 "It may have been made" is said only where the place of a record cannot be read either.
 """

@@ -1,4 +1,4 @@
-"""What is committed, as far as a write needs to know: who exists, who ends, what is at whom."""
+"""The committed state that a write needs: existing ids, replaced rows and edges of a node."""
 
 from __future__ import annotations
 

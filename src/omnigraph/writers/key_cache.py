@@ -1,4 +1,4 @@
-"""Keys: the ids of busy types in memory, so that a small write needs no scan to know who exists.
+"""Keys: the ids of busy types in memory, so that a small write finds existing ids without a scan.
 
 A set of ids belongs to one table life on one branch and is true at one version; it is carried
 forward by the change sets of the records in between. What changed after the version that is asked

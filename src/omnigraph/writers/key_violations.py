@@ -1,4 +1,4 @@
-"""What is said of records whose ids or keys cannot stand, alike by every kind of load."""
+"""The messages about invalid ids and keys of records, the same for every kind of load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The committed rows that the conditions of a statement match, and what that depends on."""
+"""Finds the committed rows that a statement matches, and what that result depends on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a change of entities to a transaction: checked against a view, with all it depends on."""
+"""Turns a change of entities into a transaction: checked on a view, with its dependencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of a write that are too many to wait in memory for their turn: written ahead, once."""
+"""Stages large rows: writes them before the commit, once, instead of holding them in memory."""
 
 from __future__ import annotations
 

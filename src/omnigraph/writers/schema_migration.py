@@ -1,4 +1,4 @@
-"""Schemas that come into force: the first one of a graph, and every one that replaces it.
+"""Applies schemas to tables: the first one of a graph, and every one that replaces it.
 
 A migration is a commit like any other. Added properties are nullable columns at the end of their
 table, added types are empty tables; renames, drops, wider enums and documentation change nothing

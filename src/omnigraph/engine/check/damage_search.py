@@ -1,4 +1,4 @@
-"""Stored objects that are not as they were written, and the newest commits that need none of them.
+"""Finds damaged objects, and the newest commits that need none of them.
 
 In: the stored objects of a graph. Out: what is damaged or missing, found by its digest, and for
 each branch that suffers from it the commit to go back to. Rows are not read: nothing is said of

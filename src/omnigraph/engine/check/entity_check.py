@@ -1,4 +1,4 @@
-"""The entities of a snapshot: who they are, and whether they obey the schema in force."""
+"""Checks the entities of a snapshot: their ids, and that they obey the schema in force."""
 
 from __future__ import annotations
 

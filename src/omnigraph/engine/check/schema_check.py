@@ -1,4 +1,4 @@
-"""Schema objects, each read once and named once when it cannot be."""
+"""Reads each schema object once, and reports once the ones that cannot be read."""
 
 from __future__ import annotations
 

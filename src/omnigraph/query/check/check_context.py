@@ -1,4 +1,4 @@
-"""What every part of the checker shares: the catalog, the parameters, and where findings go."""
+"""The state that all parts of the checker share: the catalog, parameters and diagnostics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole check of one query."""
+"""Checks one query: its parameters, patterns, items and order."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A declaration taken apart: parts that are compared one by one, each with what it means.
+"""Splits a declaration into parts that are compared one by one, each with its meaning.
 
-A meaning names types and properties by their tokens, so a rename of what a part refers to is no
-change of the part. Rename hints mean nothing: they say what happened, not what is.
+A meaning names types and properties by their tokens, so a rename of what a part refers to does
+not change the part. Rename hints mean nothing: they say what happened, not what is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Turns: processes of one machine that write to one place do so one after the other.
+"""An advisory lock: processes of one machine that write to one place take turns.
 
 A turn is a courtesy. Who writes without one, because the store is remote, the file system has no
 locks, or another holder takes too long, loses nothing: of two that create one object, one wins

@@ -1,4 +1,4 @@
-"""Faults on purpose: the nth durable step crashes, fails, pauses, or loses its acknowledgement.
+"""Injected faults: the nth durable step crashes, fails, pauses, or loses its acknowledgement.
 
 A scenario is run once to count its steps, and then once per fault:
 

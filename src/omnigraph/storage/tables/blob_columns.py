@@ -1,4 +1,4 @@
-"""Blob columns: large binaries to everybody above, Lance blobs on the disk.
+"""Blob columns: large binaries for the layers above, Lance blobs on disk.
 
 Lance keeps small values inside the data file and large ones in files beside it. It refuses plain
 binaries for such a column, and its scans answer with descriptors; both are hidden here.

@@ -1,4 +1,4 @@
-"""Rows that die: deletion vectors per fragment, computed once for every state of the fragment.
+"""Deletion vectors per fragment, computed once for every state of the fragment.
 
 A write that loses a race is applied again, to a version that others made. Most fragments have not
 changed in between: what was computed for them still holds, so that killing a hundred thousand rows

@@ -1,4 +1,4 @@
-"""Fragments on their way into a version: new ones with unused ids, old ones with dead rows."""
+"""Fragments for a new version: new ones with unused ids, old ones with deleted rows."""
 
 from __future__ import annotations
 

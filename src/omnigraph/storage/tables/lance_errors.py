@@ -1,4 +1,4 @@
-"""One place where failures of Lance become failures of ours."""
+"""Translates failures of Lance into errors of this library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What this process wrote to tables lately: a reader of the version before follows without reading.
+"""Recent writes of this process: a reader of the version before follows them without reading.
 
 Every version that this process makes of another one is remembered with the rows that it added and
 the row ids of those that it ended, as long as they are few. Nothing depends on it: who finds no

@@ -1,4 +1,4 @@
-"""Every object one version of a table needs, so that a collector knows what to leave."""
+"""Lists every object that one version of a table needs, so that a collector keeps it."""
 
 from __future__ import annotations
 

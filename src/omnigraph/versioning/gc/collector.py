@@ -1,4 +1,4 @@
-"""List, plan, trace, remove."""
+"""The collector: lists stored objects, plans what stays, traces references and removes the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every commit that is kept, and what is kept of it."""
+"""The plan of a collection: every commit that is kept, and what is kept of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The branches and tags that hold commits, and how far back each of them reaches."""
+"""The roots of a collection: branches and tags, and how far back each of them retains commits."""
 
 from __future__ import annotations
 

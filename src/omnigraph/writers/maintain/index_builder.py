@@ -1,4 +1,4 @@
-"""Indexes are built and extended after commits, once many rows are not covered.
+"""Builds and extends indexes after commits, once many rows are not covered.
 
 No command is needed: without them, a write of one row costs as much as its table has rows. The work
 comes in pieces, each a commit of its own, so that a process that ends early leaves what it has

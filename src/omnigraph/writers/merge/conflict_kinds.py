@@ -1,4 +1,4 @@
-"""Which side wins where both changed an entity."""
+"""Kinds of conflicts, and the side that is preferred in each."""
 
 from __future__ import annotations
 

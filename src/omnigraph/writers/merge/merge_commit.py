@@ -1,4 +1,4 @@
-"""From a merged change to a transaction, or to the conflicts that keep it from being one."""
+"""Turns a merged change into a transaction, or into the conflicts that prevent it."""
 
 from __future__ import annotations
 

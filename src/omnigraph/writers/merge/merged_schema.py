@@ -1,4 +1,4 @@
-"""The schema of the merged state: what it is, where its columns lie on each side, how ours gets it.
+"""The merged schema: its types, where its columns are on each side, and the steps for ours.
 
 `merge_view_schemas` only reads; `build_bridge` makes the tables that the merged schema needs beyond
 those of ours, which are not visible before a record names them.

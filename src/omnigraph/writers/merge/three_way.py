@@ -1,4 +1,4 @@
-"""From three views to what a merge does: one function for merges, cherry-picks and reverts."""
+"""The three-way comparison: one function for merges, cherry-picks and reverts."""
 
 from __future__ import annotations
 
