@@ -206,7 +206,7 @@ def _is_absent(log: Log, since: Snapshot, operation: str) -> bool:
     """Whether no commit after a snapshot is that of an operation, as far as can be read."""
     try:
         newer = log.read_after(since.stream, since.seq)
-        # Its commit may be among those that a clean-up let go since.
+        # Its commit may be among those that a clean-up released since.
         if log.is_collected(since.stream.id, since.seq + 1):
             return False
     except OmnigraphError:

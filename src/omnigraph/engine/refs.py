@@ -153,7 +153,7 @@ def use_newest(
     resolve: Callable[[], versioning.Snapshot],
     use: Callable[[versioning.Snapshot], Result],
 ) -> Result:
-    """Use the commit that a caller means, which a clean-up may let go of before it is used.
+    """Use the commit that a caller means, which a clean-up may release before it is used.
 
     A name then stands for a newer commit, with which the work begins again. A commit that was
     given itself is gone.

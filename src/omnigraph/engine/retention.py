@@ -111,7 +111,7 @@ def cleanup(
     is_dry: bool,
     grace: timedelta | float | None = None,
 ) -> CleanupReport:
-    """Remove what the policy lets go and what nothing refers to."""
+    """Remove what the policy releases and what nothing refers to."""
     resources = session.resources
     seconds = _require_seconds("grace", grace)
     grace_s = resources.committer.settings.grace_s if seconds is None else seconds

@@ -39,7 +39,7 @@ class StorageFullError(StorageError):
     def __init__(self, operation: str, path: str, reason: str, *, hint: str | None = None) -> None:
         hint = hint or (
             "make room; `omnigraph cleanup --keep 1000 --grace 0s --confirm` removes what dead"
-            " writers left, and lets go of all but the newest 1000 commits of each branch"
+            " writers left, and releases all but the newest 1000 commits of each branch"
         )
         super().__init__(operation, path, reason, hint=hint)
 

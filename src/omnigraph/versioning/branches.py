@@ -107,7 +107,7 @@ class Branches:
             # As durable as a record, because the branch may outlive the record it started from.
             path = layout.build_checkpoint_path(stream.id, base.seq)
             self._log.objects.put_new(path, encode_checkpoint(base))
-            # A collector that did not see the lease has stated by now what it lets go. The others
+            # A collector that did not see the lease has stated by now what it releases. The others
             # keep the commits as if the branch were there, or refuse the event before they end
             # the lease: what the event makes visible needs no second look.
             if self.require_retained(at) != oldest:

@@ -352,7 +352,7 @@ class Committer:
                 return state
             if kept is not None:
                 return _FinishedCommit(kept)
-            # Once more: it may have been let go before the kept commits were read.
+            # Once more: it may have been released before the kept commits were read.
             self._refuse_let_go(state)
         if head.is_closed:
             raise BranchGoneError(stream.branch)
@@ -362,7 +362,7 @@ class Committer:
         )
 
     def _refuse_let_go(self, state: _PreparedCommit) -> None:
-        """Refuse a request whose commit was made and then let go of."""
+        """Refuse a request whose commit was made and then released."""
         key, head = state.transaction.signature.key, state.head
         made = self.log.floors.find_key(head.stream.id, head.seq, key) if key else None
         if made is not None:

@@ -132,7 +132,7 @@ class Log:
     def verify_put(self, entry: LogEntry) -> PutOutcome:
         """Whether an entry that was created at its place became part of the stream.
 
-        If the floor has risen above it, it did only if it is what was let go there.
+        If the floor has risen above it, it did only if it is what was released there.
         """
         if not self.is_collected(entry.stream, entry.seq):
             return PutOutcome.CREATED
@@ -148,7 +148,7 @@ class Log:
         return PutOutcome.CREATED if stored == encode_entry(entry) else PutOutcome.TAKEN
 
     def _find_released(self, entry: LogEntry) -> PutOutcome:
-        """Whether it was this entry that was let go at its place."""
+        """Whether it was this entry that was released at its place."""
         if isinstance(entry, Close):
             return PutOutcome.COLLECTED
         message = f"commit {entry.commit} may have been made"
@@ -161,7 +161,7 @@ class Log:
         return PutOutcome.CREATED if is_ours else PutOutcome.COLLECTED
 
     def is_collected(self, stream: str, seq: int) -> bool:
-        """Whether the commits of a stream up to a seq were let go, as of now."""
+        """Whether the commits of a stream up to a seq were released, as of now."""
         return self.floors.is_above(stream, seq)
 
     def withdraw(self, entry: LogEntry) -> None:

@@ -1,14 +1,14 @@
 """Floors: how far back the commits of a branch can still be read.
 
-A collector lets go of old commits from the oldest on. Before it removes anything of them, it states
-so, in an object of the branch's stream. So a record that is missing below the floor was let go, and
-one that is missing above it is damage. The highest floor counts; records that are still there below
-it show how branches descend from each other, and nothing more. A deleted branch that is collected
-gets a floor above all of its commits, for processes that still have a snapshot of it.
+A collector releases old commits from the oldest on. Before it removes anything of them, it states
+so, in an object of the branch's stream. So a record that is missing below the floor was released,
+and one that is missing above it is damage. The highest floor counts; records that are still there
+below it show how branches descend from each other, and nothing more. A deleted branch that is
+collected gets a floor above all of its commits, for processes that still have a snapshot of it.
 
-A floor names the commits of its stream that were let go with it, and their idempotency keys. So a
-writer that was stopped right after its put finds out whether its commit was made and let go since,
-or landed where the commit that had its place was removed.
+A floor names the commits of its stream that were released with it, and their idempotency keys. So a
+writer that was stopped right after its put finds out whether its commit was made and released
+since, or landed where the commit that had its place was removed.
 
 Floors are never removed, because a writer may be stopped for any time. Every commit asks for the
 highest one, so a collector moves the others to a folder of their own: what a commit costs does not
@@ -41,7 +41,7 @@ class Floors:
         return max(self._list(layout.build_floor_folder(stream_id)), default=GENESIS_SEQ)
 
     def read_floor(self, stream: Stream) -> int:
-        """The seq of the oldest commit of a branch that was not let go."""
+        """The seq of the oldest commit of a branch that was not released."""
         last: int | None = None
         while True:
             found = self._find_highest(stream.id, last)
@@ -60,7 +60,7 @@ class Floors:
         return next(iter(listed), None) is not None
 
     def raise_to(self, stream_id: str, seq: int, read: Callable[[range], Iterable[Record]]) -> None:
-        """State that the commits of a stream below a seq are let go, if no floor says so yet.
+        """State that the commits of a stream below a seq are released, if no floor says so yet.
 
         `read` gives the stored records of a range. The floor names all commits since the floor
         before it, and nothing else: no higher floor was there when they had been read, so none of
@@ -81,7 +81,7 @@ class Floors:
         raise CorruptObjectError(folder, f"it rose {RAISES_MAX} times while records were read")
 
     def put(self, stream_id: str, seq: int, records: Iterable[Record] = ()) -> None:
-        """State that the commits of a stream below a seq are let go; again is not an error.
+        """State that the commits of a stream below a seq are released; again is not an error.
 
         `records` are those that the floor before it did not cover.
         """
@@ -103,13 +103,13 @@ class Floors:
             self._objects.delete([layout.build_floor_path(stream_id, seq) for seq in past])
 
     def has_released(self, stream_id: str, seq: int, commit: str) -> bool | None:
-        """Whether it was this commit that was let go at a seq; None if no floor says."""
+        """Whether it was this commit that was released at a seq; None if no floor says."""
         lowest = next(iter(self._list_seqs_above(stream_id, seq)), None)
         floor = None if lowest is None else self._read(stream_id, lowest)
         return None if floor is None else commit in floor.get_texts("commits")
 
     def find_key(self, stream_id: str, seq: int, key: str) -> str | None:
-        """The id of a commit above a seq that had an idempotency key and was let go."""
+        """The id of a commit above a seq that had an idempotency key and was released."""
         for floor in self._read_floors_above(stream_id, seq):
             made = floor.get_child_or_empty("keys").get_texts_by_name().get(key)
             if made is not None:

@@ -1,8 +1,8 @@
 """What retains a commit: branches, tags, for the grace branches that were deleted, and leases.
 
-A collector states what it lets go before it reads the roots for the last time. So a process that is
-about to refer to a commit takes a lease first, and asks here after that whether the commit is still
-retained: a collector that did not see the lease has left a floor by then.
+A collector states what it releases before it reads the roots for the last time. So a process that
+is about to refer to a commit takes a lease first, and asks here after that whether the commit is
+still retained: a collector that did not see the lease has left a floor by then.
 
 A lease ends after the grace, which no pause of its process may make unsafe. Before a collector ends
 one, it decides what the lease was for: a commit requires its lease to be there after the fence, and
@@ -193,7 +193,7 @@ class Leases:
         try:
             for path, at in zip(paths, commits, strict=True):
                 self._put(path, at)
-            # A collector that did not see the leases has stated by now what it lets go.
+            # A collector that did not see the leases has stated by now what it releases.
             for at in commits:
                 self._require_retained(at)
             yield Retained(partial(self._require, paths))

@@ -108,7 +108,7 @@ class Tags:
             self._require_retained(at)
             tag = Tag(name, at, self._now_us(), actor)
             with self._begin_creation(at, NewName(name, generation)):
-                # A collector that did not see the lease has stated by now what it lets go. The
+                # A collector that did not see the lease has stated by now what it releases. The
                 # others keep the commit, or refuse the event before they end the lease.
                 self._require_retained(at)
                 if self._events.put_tag(name, generation, build_tag_event(tag)):

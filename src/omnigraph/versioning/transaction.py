@@ -50,7 +50,7 @@ class BranchAt:
 class Retained:
     """A requirement: commits of other branches, of which the write takes tables, are still kept.
 
-    `check` raises if they are not. A collector states what it lets go before it fences the branch.
+    `check` raises if they are not. A collector states what it releases before it fences the branch.
     """
 
     check: Callable[[], object]

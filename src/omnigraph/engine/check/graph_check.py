@@ -29,7 +29,7 @@ from omnigraph.versioning.tags import Tag
 
 # Comparing a commit with its change sets reads its tables, so by default only so many are compared.
 COMMITS_MAX: Final = 100
-# Collections during one check; each of them lets go more.
+# Collections during one check; each of them releases more.
 _COLLECTIONS_MAX: Final = 64
 
 Found = TypeVar("Found")

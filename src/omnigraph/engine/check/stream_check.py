@@ -180,7 +180,7 @@ class StreamCheck:
         return line is not None and line.is_kept(ref.seq)
 
     def _read_checkpoint(self, stream: Stream, seq: int) -> Snapshot | None:
-        """The snapshot in a checkpoint of a stream, where the records before it were let go."""
+        """The snapshot in a checkpoint of a stream, where the records before it were released."""
         path = layout.build_checkpoint_path(stream.id, seq)
         data = self._problems.attempt("checkpoint", path, lambda: self._objects.get(path))
         kept = None if data is None else self._decode_checkpoint(stream, seq, data)

@@ -260,7 +260,7 @@ class FrameBuilder:
         return Frame(data, frame.fields, is_small=frame.is_small)
 
     def close(self) -> None:
-        """Let go what was kept."""
+        """Release the cached frames."""
         for data in self.persisted_frames:
             data.unpersist()
         self.persisted_frames.clear()

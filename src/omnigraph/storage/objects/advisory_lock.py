@@ -1,8 +1,8 @@
 """An advisory lock: processes of one machine that write to one place take turns.
 
-A turn is a courtesy. Who writes without one, because the store is remote, the file system has no
+The lock only saves work. A writer without it, because the store is remote, the file system has no
 locks, or another holder takes too long, loses nothing: of two that create one object, one wins
-anyway, and the other has worked in vain. The kernel ends the turn of a process that dies.
+anyway, and the other repeats its work. The kernel releases the lock of a process that dies.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _RETRY_EVERY_S: Final = 0.0005
 
 @contextmanager
 def acquire_lock(uri: str, folder: str) -> Iterator[bool]:
-    """A turn at a folder of a store; False if this store has none.
+    """Lock a folder of a store; yields False if this store has no locks.
 
-    Who has waited for others should look at what they did, before working in vain.
+    A writer that has waited should read what others wrote before it prepares its own write.
     """
     descriptor = None if "://" in uri else _open_folder(f"{uri}/{folder}")
     if descriptor is None:
@@ -33,7 +33,7 @@ def acquire_lock(uri: str, folder: str) -> Iterator[bool]:
         _wait(descriptor)
         yield True
     finally:
-        # Ends the turn, too.
+        # This releases the lock, too.
         os.close(descriptor)
 
 
@@ -44,7 +44,7 @@ def _open_folder(path: str) -> int | None:
 
 
 def _wait(descriptor: int) -> None:
-    """Wait for a turn, but not for ever."""
+    """Wait for the lock, but no longer than the bound."""
     give_up_at = time.monotonic() + WAIT_S_MAX
     while time.monotonic() < give_up_at:
         try:

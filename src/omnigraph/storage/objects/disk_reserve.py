@@ -1,7 +1,7 @@
 """The reserve: space on a local disk for what a clean-up writes before it removes anything.
 
-A clean-up states what it lets go and fences every branch first. On a full disk it could do neither,
-and would free nothing. So a graph keeps a file of no use, which a clean-up gives up for that.
+A clean-up states what it releases and fences every branch first. On a full disk it could do
+neither, and would free nothing. So a graph keeps a spare file, which a clean-up removes for that.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
     __manifest/holds/{id}.json                        what a merge keeps while it runs
     __manifest/{stream}/{seq:020}.json                records, the commits of one branch
     __manifest/{stream}/checkpoints/{seq:020}.json    the fold of the records up to seq (derived)
-    __manifest/{stream}/floors/{seq:020}              older commits of the branch were let go
+    __manifest/{stream}/floors/{seq:020}              older commits of the branch were released
     __manifest/{stream}/past_floors/{seq:020}         floors below the highest one
     __manifest/{stream}/latest.json                   a hint where the stream ends (derived)
     __manifest/changes/{id}.arrow                     change sets too large for a record

@@ -32,7 +32,7 @@ from omnigraph.versioning.retention_floors import Floors
 from omnigraph.versioning.sweeps import is_before
 from omnigraph.versioning.transaction import Settings
 
-# Collections that others finish during this one; each of them lets go of more.
+# Collections that others finish during this one; each of them releases more.
 ATTEMPTS_MAX: Final = 16
 _SECOND: Final = 1_000_000
 
@@ -127,7 +127,7 @@ class _Attempt:
     before: Roots
 
     def is_overtaken(self) -> bool:
-        """Whether others have let go of commits since."""
+        """Whether others have released commits since."""
         return _summarize_roots(self.planner.lines.read_roots(KEEP_ALL)) != _summarize_roots(
             self.before
         )
@@ -169,7 +169,7 @@ class Collector:
             try:
                 plan, kept = self._decide(attempt, is_dry=is_dry)
             except (CorruptObjectError, CommitNotFoundError):
-                # Another collector may have let go of what was about to be kept here.
+                # Another collector may have released what was about to be kept here.
                 if number == ATTEMPTS_MAX or not attempt.is_overtaken():
                     raise
             except StorageFullError as error:
@@ -194,13 +194,13 @@ class Collector:
         lines = RootReader(log, branches, started_us=started, grace_s=grace_s)
         expired = [lease for lease in branches.leases.list() if lease.created_at < cutoff]
         if not is_dry:
-            # Ended before anything is let go: a write that finds its lease can rely on it.
+            # Ended before anything is released: a write that finds its lease can rely on it.
             branches.leases.end(expired)
         before = lines.read_roots(policy, ended={lease.path for lease in expired})
         return _Attempt(cutoff, stored, committer, Planner(log, branches, lines), before)
 
     def _decide(self, attempt: _Attempt, *, is_dry: bool) -> tuple[Plan, Trace]:
-        """What is kept. Unless the run is dry, what is not kept is let go of."""
+        """What is kept. Unless the run is dry, what is not kept is released."""
         plan, kept = self._plan_kept(attempt.before, attempt.planner)
         if not is_dry and self._release_commits(plan, kept, attempt):
             # Branches, tags and commits that came meanwhile; from now on nothing can
@@ -222,7 +222,7 @@ class Collector:
         garbage = [each for each in attempt.stored if not kept.is_kept(each.path)]
         before = attempt.before
         if room is not None:
-            # What the attempt on the full disk removed and let go belongs to the report.
+            # What the attempt on the full disk removed and released belongs to the report.
             garbage, before = room.removed + garbage, room.before
         swept = tuple(self._sweep(garbage, plan, is_dry=is_dry))
         collected = _build_report(swept, before, plan.roots)
@@ -240,14 +240,14 @@ class Collector:
                 floors.move_past(line.stream.id)
 
     def _plan_kept(self, roots: Roots, planner: Planner) -> tuple[Plan, Trace]:
-        """What is kept. Damage is found here, before anything is let go."""
+        """What is kept. Damage is found here, before anything is released."""
         plan = planner.plan(roots)
         kept = Trace(self._tracer(), self._objects)
         kept.add(plan)
         return plan, kept
 
     def _release_commits(self, plan: Plan, kept: Trace, attempt: _Attempt) -> bool:
-        """State what is let go, and fence off the writes that may need what is to be removed.
+        """State what is released, and fence off the writes that may need what is to be removed.
 
         Whether there is any. A crash leaves commits that cannot be read, and empty commits.
         """
@@ -311,7 +311,7 @@ def _build_report(swept: tuple[Swept, ...], before: Roots, after: Roots) -> Coll
 
 
 def _raise_floors(plan: Plan, log: Log, stored: Sequence[_StoredObject]) -> bool:
-    """State which commits are let go; whether there are any."""
+    """State which commits are released; whether there are any."""
     for snapshot in plan.checkpoints:
         put_checkpoint(log, snapshot)
     raised = {

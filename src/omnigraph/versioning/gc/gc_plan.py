@@ -59,7 +59,7 @@ class Planner:
         for line in roots.lines:
             records.update(self._keep_line(plan, line))
         plan.paths.update(lease.path for lease in roots.leases)
-        # What a lease needs is gone where it was let go before: then its work will be refused.
+        # What a lease needs is gone where it was released before: then its work will be refused.
         for kept, pins in ((roots.tags, plan.pins), (roots.leases, plan.bases)):
             for snapshot in (each.snapshot for each in kept):
                 records.add((snapshot.ref.stream, snapshot.seq))
@@ -97,7 +97,7 @@ class Planner:
         return found.records
 
     def _find_snapshot(self, stream: Stream, seq: int) -> Snapshot | None:
-        """A snapshot that may have been let go."""
+        """A snapshot that may have been released."""
         try:
             return self.log.read_snapshot(stream, seq)
         except (CommitNotFoundError, CorruptObjectError):

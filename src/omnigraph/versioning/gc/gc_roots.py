@@ -123,7 +123,7 @@ class RootReader:
     def _list_live_lines(self, stream: Stream, policy: Policy) -> list[BranchLine]:
         """The line of a live branch, unless it was deleted and collected since its name was read.
 
-        Another collector may let go of what is read here: then its floor is a higher one.
+        Another collector may release what is read here: then its floor is a higher one.
         """
         for _ in range(FLOORS_MAX):
             floor = self._floors.read_floor(stream)
@@ -142,7 +142,7 @@ class RootReader:
     def _find_begun_line(self, stream: Stream, policy: Policy) -> list[BranchLine]:
         """The line of a branch that is being created, unless its creation will be refused.
 
-        What cannot be read was let go before its lease was put, so that its creator finds a floor.
+        What cannot be read was released before its lease was put, so its creator finds a floor.
         """
         for _ in range(FLOORS_MAX):
             floor = self._floors.read_floor(stream)
