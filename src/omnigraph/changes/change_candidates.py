@@ -26,7 +26,7 @@ _NO_IDS = pa.array([], pa.large_string())
 
 @dataclass(frozen=True, slots=True)
 class WrittenIds:
-    """The ids of one type that records wrote; `is_all` means everybody, before and after."""
+    """The ids of one type that records wrote; `is_all` means all entities, before and after."""
 
     ids: IdSet = EMPTY
     is_all: bool = False
@@ -82,7 +82,7 @@ def find_candidates(
     """For every type that may have changed, the ids outside of which it has not.
 
     They are those that were written since the lines of the two commits parted, on either side.
-    Where records of that time were collected, everybody is a candidate.
+    Where records of that time were collected, every entity is a candidate.
     """
     chosen = pair_types(old, new, lineage) if pairs is None else list(pairs)
     moved = [pair for pair in chosen if _has_new_version(pair, old, new)]

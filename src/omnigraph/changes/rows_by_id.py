@@ -44,7 +44,7 @@ def fetch_keys(
 
 
 def read_all_ids(view: View, type_key: TypeKey) -> pa.Array:
-    """The ids of everybody of a type at a view, in any order."""
+    """The ids of all entities of a type at a view, in any order."""
     found = view.open_table(type_key).scan(columns=[ID_COLUMN])[ID_COLUMN]
     return found.cast(pa.large_string()).combine_chunks()
 

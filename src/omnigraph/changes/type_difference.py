@@ -122,12 +122,12 @@ class TypeDifference:
 
     @cached_property
     def before(self) -> pa.Table:
-        """The old rows of everybody updated or deleted: physical columns, in the order of ids."""
+        """The old rows of updated and deleted entities: physical columns, in the order of ids."""
         return _fetch_rows(self.old, self.pair.old, self.old_rows.drop_null())
 
     @cached_property
     def after(self) -> pa.Table:
-        """The new rows of everybody inserted or updated: physical columns, in the order of ids."""
+        """The new rows of inserted and updated entities: physical columns, in the order of ids."""
         return _fetch_rows(self.new, self.pair.new, self.new_rows.drop_null())
 
     def slice(self, start: int, length: int | None = None) -> TypeDifference:
@@ -224,7 +224,7 @@ def are_copies_shared(old: View, new: View, lineage: Lineage) -> bool:
 def _fetch_keys(
     view: View, type_key: TypeKey | None, ids: pa.Array, columns: Sequence[str]
 ) -> pa.Table:
-    """Who of some ids is there, in one piece."""
+    """The rows of those ids that exist, in one chunk."""
     if type_key is None:
         return _KEYS.empty_table()
     return fetch_keys(view, type_key, ids, columns=columns).combine_chunks()

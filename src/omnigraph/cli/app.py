@@ -90,7 +90,7 @@ def main() -> None:
         finally:
             finish_output()
     except OutputError as failure:
-        # A reader who has gone needs no words.
+        # The reader of the output has closed it: nothing can be printed.
         if not isinstance(failure.__cause__, BrokenPipeError):
             print_problems([f"the output cannot be written: {failure}"])
         # The interpreter must not try to flush again.

@@ -13,7 +13,7 @@ import typer
 
 
 class ReadEngine(StrEnum):
-    """Who answers a read."""
+    """The engine of a read."""
 
     LOCAL = "local"
     SPARK = "spark"
@@ -80,7 +80,7 @@ class SparkTarget:
 
 @dataclass(frozen=True, slots=True)
 class ReadExecution(SparkTarget):
-    """Who answers a read, and where Spark runs if it does."""
+    """The engine of a read, and where Spark runs."""
 
     engine: Annotated[
         ReadEngine, typer.Option("--engine", help="Answer in this process, or by tasks on Spark.")

@@ -112,7 +112,7 @@ class Branch:
 
         `engine` is `local`, `spark`, or `auto`, which leaves large files to Spark. With `on_error`
         `quarantine`, records that cannot be written are left out; `rejects` is a folder for a
-        Parquet file that lists all of them. `progress` hears how many records were read by a
+        Parquet file that lists all of them. `progress` receives how many records were read by a
         local load, `stages` how far each step of a larger one is.
         """
         request = LoadRequest(

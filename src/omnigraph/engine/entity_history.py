@@ -1,4 +1,4 @@
-"""The history of one entity: every commit that changed it, and who gave each property its value.
+"""The history of one entity: every commit that changed it, and the source of each value.
 
 In: a branch, a type and an id. Out: versions of the entity, the newest first, or the commit of
 each property. Guarantee: change sets show which commits wrote the entity, and only for
@@ -85,7 +85,7 @@ class EntityVersion:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """Whom a history is about: an id, and the table that holds its type on some line."""
+    """The subject of a history: an id, and the table that holds its type on some line."""
 
     type_key: TypeKey
     path: str
@@ -336,7 +336,7 @@ def _find_changed_columns(found: TypeDifference) -> set[str]:
     return {name for name in rows.column_names if not rows[name].null_count}
 
 
-# ---- who gave the values ----
+# ---- blame ----
 
 
 @dataclass(frozen=True, slots=True)

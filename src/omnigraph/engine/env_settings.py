@@ -46,7 +46,7 @@ VARIABLES: Final = (
         "OMNIGRAPH_EMBED_PROVIDER",
         "`openai-compatible`, `openai`, `gemini`, `mock`",
         "`openai-compatible`",
-        "who turns texts into vectors",
+        "the provider that turns texts into vectors",
     ),
     Variable("OMNIGRAPH_EMBED_MODEL", "a name", "the provider's own", "the model that does it"),
     Variable(

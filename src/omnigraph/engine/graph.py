@@ -114,7 +114,7 @@ def create_on(
     actor: str | None = None,
     environment: Environment | None = None,
 ) -> Graph:
-    """Create a graph on a storage; of two who do, one gets it."""
+    """Create a graph on a storage; of two processes that do, one succeeds."""
     session = Session(storage, actor=actor, environment=environment)
     resources = session.resources
     # A text with errors is refused before anything is written.

@@ -53,7 +53,7 @@ AnySource: TypeAlias = InputSource | Mapping[str, str | os.PathLike[str]] | Bulk
 
 
 class LoadEngine(Enum):
-    """Who makes a load."""
+    """The engine of a load."""
 
     AUTO = "auto"
     LOCAL = "local"

@@ -24,7 +24,7 @@ from omnigraph.query.query_settings import EffectiveSetting, SettingValue, resol
 from omnigraph.rows.evaluator import Params
 from omnigraph.rows.view import View
 
-# Who answers a read: this process, or the tasks of a Spark session.
+# The engine of a read: this process, or the tasks of a Spark session.
 ReadEngine: TypeAlias = Literal["local", "spark"]
 
 

@@ -92,7 +92,7 @@ def open_storage(uri: str, *, is_durable: bool, options: Mapping[str, str] | Non
 
 
 class Resources:
-    """One graph in one process, shared by all who have it open there."""
+    """One graph in one process, shared by all its handles."""
 
     _shared: Final[weakref.WeakValueDictionary[Hashable, Resources]] = weakref.WeakValueDictionary()
     _shared_lock: Final = threading.Lock()

@@ -35,7 +35,7 @@ def interruption_of(error: BaseException) -> KeyboardInterrupt | None:
     """The interruption while which an error came up, if there was one.
 
     A library that is interrupted in a call may report how its clean-up failed. What is raised
-    because of an interruption, by those who know of it, is not meant.
+    explicitly because of an interruption does not count.
     """
     found: BaseException | None = error
     while found is not None and not isinstance(found, KeyboardInterrupt):

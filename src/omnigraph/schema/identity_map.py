@@ -31,9 +31,9 @@ class IdentityMap:
 def map_identities(
     old: AcceptedSchema, new: AcceptedSchema, *, by_name: bool = False
 ) -> IdentityMap:
-    """What goes on from one schema to another.
+    """The types and properties that continue from one schema to another.
 
-    With `by_name`, a type or property that neither schema knows by number goes on under its own
+    With `by_name`, a type or property that neither schema knows by number continues under its own
     name: two branches may have added the same thing.
     """
     types = dict(

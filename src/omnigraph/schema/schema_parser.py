@@ -1,4 +1,4 @@
-"""Text to syntax tree: recursive descent that goes on after every error."""
+"""Text to syntax tree: recursive descent that recovers after every error."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class GraphSpark:
         type_name: str,
         *,
         columns: Sequence[str] | None = None,
-        filter: str | None = None,  # noqa: A002 — the name that everybody uses
+        filter: str | None = None,  # noqa: A002 — the usual name
         at: StateRef = MAIN_BRANCH,
     ) -> DataFrame:
         """The nodes of a type: `@id` and its properties but blobs, or some columns.
@@ -82,7 +82,7 @@ class GraphSpark:
         type_name: str,
         *,
         columns: Sequence[str] | None = None,
-        filter: str | None = None,  # noqa: A002 — the name that everybody uses
+        filter: str | None = None,  # noqa: A002 — the usual name
         at: StateRef = MAIN_BRANCH,
     ) -> DataFrame:
         """The edges of a type: `@id`, `@src`, `@dst` and its properties; see `nodes`."""
@@ -157,7 +157,7 @@ class GraphSpark:
         self,
         path: str | os.PathLike[str],
         *,
-        format: str = "parquet",  # noqa: A002 — the name that everybody uses
+        format: str = "parquet",  # noqa: A002 — the usual name
         types: Collection[str] | None = None,
         at: StateRef = MAIN_BRANCH,
         storage_options: Mapping[str, str] | None = None,

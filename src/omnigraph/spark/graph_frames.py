@@ -8,7 +8,7 @@ from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812 — what everybody calls it
+from pyspark.sql import functions as F  # noqa: N812 — the usual name
 
 from omnigraph.engine.entity_changes import BoundFilters
 from omnigraph.engine.feed.feed_batches import SCHEMA, FeedSplit, read_change_batches

@@ -34,7 +34,7 @@ FAILURES: Final = (PySparkException, Py4JError, *_NETWORK)
 _CONNECTION_LOST: Final = re.compile(r"StatusCode\.UNAVAILABLE|SESSION_CLOSED|SESSION_NOT_FOUND")
 # What Py4J says of a call that got no answer at all: nothing of Java follows.
 _NO_ANSWER: Final = re.compile(r"An error occurred while calling \S+")
-# What it says of a name that it asked Java for in vain: Java does not know it, or did not answer.
+# Its error for a name that it did not get from Java: Java does not know it, or did not answer.
 _UNKNOWN_NAME: Final = re.compile(r"\S+ does not exist in the JVM")
 # A process that is being killed closes its connections one after the other.
 _ENDING_SECONDS: Final = 2.0

@@ -154,7 +154,7 @@ class Branches:
     ) -> None:
         """End a branch and free its name. Its commits stay where other branches hold them.
 
-        A branch that does not fulfil the requirements goes on.
+        A branch that does not fulfil the requirements stays.
         """
         if name == MAIN_BRANCH:
             raise BranchRefusedError(f"branch '{name}' cannot be deleted", branch=name)

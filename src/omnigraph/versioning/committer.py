@@ -373,7 +373,7 @@ class Committer:
     def _prepare_again(
         self, state: _PreparedCommit, prepare_again: PrepareAgain | None, refusal: OmnigraphError
     ) -> _PreparedCommit | _FinishedCommit:
-        """The same write, prepared by its writer on the new head; who cannot is refused."""
+        """The same write, prepared again on the new head, or the error that refuses it."""
         if prepare_again is None:
             raise refusal
         transaction = prepare_again(state.head)

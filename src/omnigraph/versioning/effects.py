@@ -99,7 +99,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """A type that goes on under another name."""
+    """A type that continues under another name."""
 
     type_key: str
     to: str

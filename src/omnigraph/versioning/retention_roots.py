@@ -53,7 +53,7 @@ class BranchNames(Protocol):
 
 
 class RetentionRoots:
-    """Finds who holds a commit of one graph."""
+    """Finds what retains a commit of one graph."""
 
     def __init__(
         self, log: Log, names: BranchNames, tags: Tags, *, now_us: Callable[[], int], grace_s: float

@@ -45,7 +45,7 @@ class CommittedState:
         """
         if len(ids) == 0 or self.view.snapshot.pins[str(type_key)].rows == 0:
             return none
-        # The set in memory rules most new ids out; who exists has to be found for its row id.
+        # The set in memory rules most new ids out; an existing one is looked up for its row id.
         known = ids
         is_there = self._keys.find_cached(self.view, type_key, ids)
         if is_there is not None:

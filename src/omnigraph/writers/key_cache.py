@@ -50,7 +50,7 @@ TYPE_IDS_MAX: Final = 5_000_000
 # So many ids are read in the time of a look-up or two.
 READ_AT_ONCE_MAX: Final = 50_000
 
-# More are read in the background, for a process that goes on to ask: after this many look-ups, and
+# More are read in the background, for a process that asks again: after this many look-ups, and
 # one more for so many rows.
 LOOKUPS_MIN: Final = 3
 ROWS_PER_LOOKUP: Final = 500_000
@@ -67,7 +67,7 @@ RECORDS_MAX: Final = 512
 OWN_IDS_MIN: Final = 1_024
 OWN_SHARE_MAX: Final = 1 / 8
 
-# How many types of how many branches are watched; who has not been asked for longest goes first.
+# How many types of how many branches are watched; the least recently used goes first.
 SLOTS_MAX: Final = 4_096
 
 # The answer about ids of which none is known.
@@ -395,8 +395,8 @@ def _lookup_known(known: _KnownIds, seq: int, ids: pa.Array) -> pa.Array | None:
 
 def _lookup_table(view: View, type_key: TypeKey, ids: pa.Array) -> pa.Array:
     if len(ids) > LOOKUP_IDS_MAX:
-        everybody = view.open_table(type_key).scan(columns=[ID_COLUMN])[ID_COLUMN]
-        return pc.is_in(ids, value_set=everybody.combine_chunks())
+        stored_ids = view.open_table(type_key).scan(columns=[ID_COLUMN])[ID_COLUMN]
+        return pc.is_in(ids, value_set=stored_ids.combine_chunks())
     found = view.open_table(type_key).find(ID_COLUMN, ids)[ID_COLUMN]
     return pc.is_in(ids, value_set=found.combine_chunks())
 
@@ -458,7 +458,7 @@ class IdTable:
         found = np.full(len(asked), -1, np.int64)
         near: npt.NDArray[Any] = np.searchsorted(self._hashes, hashes)
         left = np.arange(len(asked))
-        # Those who share a hash stand beside each other: one step for each, and mostly one in all.
+        # Ids that share a hash are neighbours: one step for each, and mostly one in all.
         while len(left):
             left = left[near[left] < len(self)]
             left = left[self._hashes[near[left]] == hashes[left]]

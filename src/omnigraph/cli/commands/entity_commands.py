@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EntitySelector:
-    """Whom it is about."""
+    """The entity of a command."""
 
     type_name: Annotated[str, typer.Argument(metavar="TYPE", help="Its type.")]
     entity_id: Annotated[str, typer.Argument(metavar="ID", help="Its id.")]

@@ -56,7 +56,7 @@ class InputDialect(StrEnum):
 
 
 class LoadEngine(StrEnum):
-    """Who makes the load."""
+    """The engine of the load."""
 
     AUTO = "auto"
     LOCAL = "local"
@@ -103,7 +103,7 @@ class LoadInput:
 
 @dataclass(frozen=True, slots=True)
 class LoadExecution:
-    """Who makes the load, and what becomes of records that cannot be written."""
+    """The engine of the load, and what becomes of records that cannot be written."""
 
     engine: Annotated[
         LoadEngine,

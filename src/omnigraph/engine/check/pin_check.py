@@ -32,7 +32,7 @@ INDEX_KIND = "index"
 
 @dataclass(slots=True)
 class _PinUse:
-    """Who pins a version: the newest commit, and one commit for each shape it must have."""
+    """The commits that pin a version: the newest, and one for each shape it must have."""
 
     where: str
     is_counted: bool = False
@@ -151,7 +151,7 @@ class PinCheck:
 
 
 def report_missing_files(objects: Objects, needed: Mapping[str, str], problems: Problems) -> None:
-    """Report files that are not there, given who needs each of them."""
+    """Report files that are not there, given the commits that need them."""
     # Tables in memory are Lance's own and cannot be listed.
     if objects.uri.startswith("memory://"):
         return

@@ -101,7 +101,7 @@ def split_property(side: Side, owner: TypeKey, declared: ast.Property) -> Pieces
 
 
 def constraint_key_of(side: Side, owner: TypeKey, constraint: ast.Constraint) -> PieceKey:
-    """What a constraint demands of whom: two that say the same have the same key."""
+    """The kind and the members of a constraint: equal constraints have the same key."""
     members: list[Reference] = []
     details: list[Hashable] = []
     for argument in constraint.arguments:

@@ -116,7 +116,7 @@ class LocalObjects:
         """Create an absent object, durably; True if and only if this call created it."""
         target = self._target_of(path)
         if os.path.exists(target):
-            # Who is late learns it without paying for a synced file; the link decides the rest.
+            # A late writer finds out before it pays for a synced file; the link decides the rest.
             return False
         is_created = self._publish_file(
             "put_new", target, data, self._link, is_synced=self._is_durable

@@ -141,7 +141,7 @@ class RemoteObjects:
 
 
 def open_memory(name: str) -> RemoteObjects:
-    """The store of that name in this process: everybody who opens the name shares it."""
+    """The store of that name in this process: all that open the name share it."""
     if not name:
         raise StorageRefusedError(
             "open", "memory://", "the address has no name", hint="write memory://NAME"

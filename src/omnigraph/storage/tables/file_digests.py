@@ -222,7 +222,7 @@ class VersionUse(Enum):
             case VersionUse.LOOKUP | VersionUse.INDEX:
                 return LOOKUP_BYTES_MAX
             case VersionUse.COPY:
-                # Who has the copy cannot compare it any more.
+                # A reader of the copy cannot compare it any more.
                 return math.inf
         assert_never(self)
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from omnigraph.errors import StorageError, StorageFullError, StorageRefusedError
 from omnigraph.storage.objects.remote_store import reason_of
 
-# Where in its own sources Lance noticed the error: noise to everybody else.
+# Where in its own sources Lance noticed the error: noise outside Lance.
 _RUST_LOCATION = re.compile(r"(, location: |, )?/\S+\.rs:\d+:\d+")
 _REASON_MAX = 500
 # Lance gives no error numbers.

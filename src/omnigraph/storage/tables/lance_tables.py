@@ -215,7 +215,7 @@ class Tables:
         """The version without the rows of these row ids, and with the staged rows added.
 
         `addresses` are those of the same rows in this very version, if they are known.
-        A new copy of a row always has a new row id: who has read one version finds what came since
+        A new copy of a row always has a new row id: a reader of one version finds what came since
         by the row ids it does not know.
         """
         dataset = self._handles.get(pin)

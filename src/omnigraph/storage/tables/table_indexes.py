@@ -58,7 +58,7 @@ class Index:
 def indexes_of(dataset: LanceDataset, damaged: Collection[str] = frozenset()) -> tuple[Index, ...]:
     """Every index of a version that is of the kind we build, by name.
 
-    One without a sound segment is as good as none.
+    An index without a sound segment is ignored.
     """
     present = frozenset(dataset.fragment_ids())
     found = []

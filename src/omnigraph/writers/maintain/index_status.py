@@ -150,7 +150,7 @@ def _iter_declared(view: View, key: TypeKey, type_: NodeType | EdgeType) -> Iter
     for name, column in columns.items():
         yield DeclaredIndex(key, name, _build_spec(column))
     constraints = type_.constraints
-    # Writes look for those who hold what must be unique, by any of its members.
+    # Writes look up the entities that hold a unique value, by any of its members.
     unique = {member for members in constraints.uniques for member in members}
     # Several members of a key are found together, by the id that they make.
     is_single = constraints.key is not None and len(constraints.key) == 1

@@ -192,7 +192,7 @@ def _build_conflict(view: View) -> ConflictError:
 
 
 class MaintenanceWorkers(Protocol):
-    """Who writes the files of maintenance: the tables themselves, or tasks elsewhere."""
+    """The writer of the files of maintenance: the tables themselves, or tasks elsewhere."""
 
     def compact(self, plan: Compaction) -> Compacted:
         """The files of a planned compaction."""

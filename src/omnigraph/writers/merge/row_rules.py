@@ -53,7 +53,7 @@ KINDS: Final = (DIVERGENT_INSERT, DIVERGENT_UPDATE, DELETE_VS_UPDATE)
 
 @dataclass(frozen=True)
 class LocatedRows:
-    """Some ids on one side: who is there, and the row ids of those; 0 of the others."""
+    """Some ids on one side: which of them exist, and their row ids; 0 for the others."""
 
     view: View
     side_type: SideType | None
