@@ -35,6 +35,7 @@ check: setup  ## Formatting, lint, types, layers.
 
 bench: .venv/bench  ## Timings, printed as tables; queries and search beside other databases.
 	$(BIN)/python benchmarks/compile.py
+	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/commits.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/loads.py

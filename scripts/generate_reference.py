@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import typer
 from python_reference import describe_python
 
 from omnigraph import errors
-from omnigraph.cli.app import app
+from omnigraph.cli.app import build_command_tree
 from omnigraph.cli.global_options import GLOBAL_PANEL
 from omnigraph.engine.env_settings import VARIABLES
-from omnigraph.errors.error_documents import ErrorCode, error_code_of
+from omnigraph.error_codes import ErrorCode
+from omnigraph.errors.error_documents import error_code_of
 from omnigraph.lang.diagnostic_codes import CODES
 from omnigraph.pipelines.config.config_schema import SECTION_SCHEMAS
 from omnigraph.query.ast.query_expressions import AggregateFunction, CompareOp, TextOp
@@ -180,7 +180,7 @@ A graph is addressed by its storage: a path, `file://…` or `s3://…`. Servers
 def _cli() -> Iterator[str]:
     codes = ", ".join(f"`{code}`" for code in ErrorCode)
     yield _CLI.replace("CODES", codes)
-    yield from _command(typer.main.get_command(app), "omnigraph")
+    yield from _command(build_command_tree(), "omnigraph")
 
 
 def _command(command: Any, path: str) -> Iterator[str]:  # Any: a command of the CLI library

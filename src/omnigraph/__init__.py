@@ -5,44 +5,48 @@
     main.load("people.jsonl", mode="append")
     print(main.query(queries, name="colleagues", params={"who": "Ada"}).to_pandas())
 
-The names below load the engine and its libraries (Arrow, Lance) when they are first used. Importing
-the package, compiling schemas and queries, and commands that only read texts do not load them.
+The names below load what they need when they are first used: the engine with its libraries (Arrow,
+Lance), or the exceptions. Importing the package, compiling schemas and queries, and commands that
+only read texts do not load the engine.
 
 Packages and modules, from the public surface down to the leaves; each imports only from below:
 
-    cli          the command line
-    pipelines    data pipelines as YAML, on Spark
-    spark        bulk work as Spark tasks
-    engine       graphs, branches and snapshots as programs use them
-    bulk         loads of any size, cut into splits
-    writers      loads, mutations, migrations and merges as transactions
-    changes      the real changes between two commits
-    execution    read plans, from the optimizer to the result
-    rows         how entities lie in tables, and expressions over columns of values
-    versioning   commits, branches, transactions and garbage collection
-    storage      objects by path, and Lance tables by pinned version
-    embedding    texts to vectors
-    query        the query language
-    schema       the schema language
-    errors       every exception, in one tree
-    lang         the lexer, cursor, printer and diagnostics that both languages share
-    ids          ULIDs
-    durations    time spans such as `15m`
+    cli             the command line
+    pipelines       data pipelines as YAML, on Spark
+    spark           bulk work as Spark tasks
+    engine          graphs, branches and snapshots as programs use them
+    bulk            loads of any size, cut into splits
+    writers         loads, mutations, migrations and merges as transactions
+    changes         the real changes between two commits
+    execution       read plans, from the optimizer to the result
+    rows            how entities lie in tables, and expressions over columns of values
+    versioning      commits, branches, transactions and garbage collection
+    storage         objects by path, and Lance tables by pinned version
+    embedding       texts to vectors
+    query           the query language
+    schema          the schema language
+    errors          every exception, in one tree
+    lang            the lexer, cursor, printer and diagnostics that both languages share
+    ids             ULIDs
+    durations       time spans such as `15m`
+    format_version  the version of the stored schema
+    error_codes     the codes on which clients branch
 """
 
 import sys
 from typing import TYPE_CHECKING, Any
 
-from omnigraph import errors
-
 if TYPE_CHECKING:
+    from omnigraph import errors
     from omnigraph.engine import Branch, Cancellation, Commit, Graph, Snapshot, connect
     from omnigraph.engine import create_graph as create
     from omnigraph.engine import open_graph as open  # noqa: A004
 
 # Here, because every later failure on such a platform would be an obscure one.
 if sys.platform == "win32":
-    raise errors.UnsupportedPlatformError(sys.platform)
+    from omnigraph.errors import UnsupportedPlatformError
+
+    raise UnsupportedPlatformError(sys.platform)
 
 __version__ = "0.1.0"
 
@@ -72,6 +76,11 @@ _ENGINE = {
 
 
 def __getattr__(name: str) -> Any:  # whatever the engine has under the name
+    if name == "errors":
+        # A `from omnigraph import errors` would ask this function again.
+        import omnigraph.errors  # noqa: PLC0415 — most programs meet no error
+
+        return omnigraph.errors
     if name not in _ENGINE:
         raise AttributeError(f"module 'omnigraph' has no attribute {name!r}")
     from omnigraph import engine  # noqa: PLC0415 — heavy: see above

@@ -20,7 +20,7 @@ STATEMENTS = (
 NOUNS = {"Baseline", "Branch", "Diff", "Graph", "GraphSpark", "Result", "Snapshot"}
 # Methods that a library or the language asks for.
 DEMANDED = {"main", "partitions", "pushFilters", "readable", "reader", "readinto", "scanner"} | {
-    *("schema", "seekable", "tell", "cherry_pick", "options", "version"),
+    *("schema", "seekable", "tell", "cherry_pick", "options", "process_value", "version"),
 }
 
 

@@ -8,6 +8,8 @@ before anything is read or written.
 
     app                the command tree and the help text
     command_line       runs one command line: old spellings, failures, exit
+    command_table      the commands by name, module and summary; loads one when it runs
+    command_classes    commands and groups with plain help
     command_registry   how a function becomes a command, with its option groups
     global_options     the global flags, which commands take them, and graph addresses
     shared_options     option groups that several commands share
@@ -16,7 +18,8 @@ before anything is read or written.
     local_files        reads and replaces the files that arguments name
     commands           the commands, one module per group
     views              their output, for people and as JSON
-    command_errors     errors as messages and exit codes
+    command_errors     how a command fails, and exit codes
+    failure_report     errors as messages and documents
 """
 
 from omnigraph.cli.app import main

@@ -9,75 +9,37 @@ from typing import Annotated
 import typer
 
 from omnigraph import __version__
+from omnigraph.cli.command_classes import make_app
 from omnigraph.cli.command_errors import handle_termination
 from omnigraph.cli.command_line import CommandLine
-from omnigraph.cli.command_registry import HELP_NAMES, expand_options, register_command
-from omnigraph.cli.commands import (
-    blob_commands,
-    branch_commands,
-    changes_commands,
-    commit_commands,
-    diff_command,
-    entity_commands,
-    fmt_command,
-    graph_commands,
-    index_commands,
-    lint_command,
-    load_command,
-    merge_commands,
-    pipeline_commands,
-    query_commands,
-    retention_commands,
-    schema_commands,
-    spark_commands,
-)
+from omnigraph.cli.command_registry import expand_options, register_command
 from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.views import OutputError, finish_output, prepare_streams, print_problems
-from omnigraph.schema.accepted_schema import IR_VERSION
+from omnigraph.format_version import IR_VERSION
 
 _LEGEND = """\
 Commands by what they need:
 
-[bold]any[/bold] address of a graph: query, mutate, load, branch, commit, changes, \
+any address of a graph: query, mutate, load, branch, commit, changes, \
 history, blame, diff, revert, cherry-pick, tag, snapshot, export, blob, schema show, schema apply.
 
-[bold]direct[/bold] (files, or a graph's storage): init, lint, check, pins, schema plan, \
+direct (files, or a graph's storage): init, lint, check, pins, schema plan, \
 optimize, cleanup, repair, index, pipeline.
 
-[bold]local[/bold] (nothing but this machine): schema check, fmt, spark, version.
+local (nothing but this machine): schema check, fmt, spark, version.
 
-[bold]served[/bold] and [bold]control[/bold] (a server, a cluster): none in this version.
+served and control (a server, a cluster): none in this version.
 """
 
-app = typer.Typer(
-    name="omnigraph",
-    cls=CommandLine,
-    epilog=_LEGEND,
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings=HELP_NAMES,
-)
-for _part in (
-    graph_commands,
-    load_command,
-    query_commands,
-    branch_commands,
-    commit_commands,
-    changes_commands,
-    entity_commands,
-    merge_commands,
-    diff_command,
-    schema_commands,
-    blob_commands,
-    index_commands,
-    retention_commands,
-    pipeline_commands,
-    spark_commands,
-    lint_command,
-    fmt_command,
-):
-    _part.register(app)
+app = make_app(name="omnigraph", cls=CommandLine, epilog=_LEGEND, pretty_exceptions_enable=False)
+
+
+def build_command_tree() -> CommandLine:
+    """The root, with every command loaded."""
+    root = typer.main.get_command(app)
+    assert isinstance(root, CommandLine)
+    root.load_commands()
+    return root
 
 
 def main() -> None:

@@ -7,26 +7,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import typer
-from typer.core import TyperGroup
-
-from omnigraph.cli.command_errors import (
-    FAILED,
-    CommandError,
-    SystemFailureError,
-    UnexpectedError,
-    report_error,
-    report_usage_error,
-    wants_json,
-)
-from omnigraph.cli.views import OutputError, print_problems, print_warning
-from omnigraph.errors import OmnigraphError
+from omnigraph.cli.command_classes import PlainGroup
+from omnigraph.cli.command_errors import wants_json
+from omnigraph.cli.command_table import COMMANDS, DeferredCommand
+from omnigraph.cli.views import OutputError, print_warning
 
 Arguments = Sequence[str]
 
 
-class CommandLine(TyperGroup):
+class CommandLine(PlainGroup):
     """The root of the command tree, which knows how verbs were spelled once."""
+
+    def __init__(self, **settings: Any) -> None:  # Any: settings of the command library
+        super().__init__(**settings)
+        deferred = {each.name: DeferredCommand(each) for each in COMMANDS}
+        self.commands = deferred | dict(self.commands)
+
+    def load_commands(self) -> None:
+        """Load every command: for what looks at all of their options."""
+        for name, command in self.commands.items():
+            self.commands[name] = _load_deferred(command)
 
     # Any: commands and contexts of the library
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
@@ -34,7 +34,8 @@ class CommandLine(TyperGroup):
         arguments, warning = translate_spelling(args)
         if warning is not None and not ctx.resilient_parsing:
             print_warning(warning)
-        return super().resolve_command(ctx, arguments)
+        name, command, rest = super().resolve_command(ctx, arguments)
+        return name, _load_deferred(command), rest
 
     def main(
         self,
@@ -52,23 +53,17 @@ class CommandLine(TyperGroup):
         is_json = wants_json(sys.argv[1:] if args is None else args)
         try:
             code = super().main(args, prog_name, complete_var, False, **settings)
-        except typer.TyperException as error:
-            code = report_usage_error(error, is_json=is_json)
-        except (OmnigraphError, CommandError) as error:
-            code = report_error(error, is_json=is_json)
-        except OSError as error:
-            code = report_error(SystemFailureError(str(error)), is_json=is_json)
-        except typer.Abort:
-            print_problems(["aborted"])
-            code = FAILED
         except OutputError:
             raise
-        except Exception as error:
-            # The traceback is for people; a program gets its document all the same.
-            if is_json:
-                report_error(UnexpectedError(f"{type(error).__name__}: {error}"), is_json=True)
-            raise
+        except Exception as error:  # noqa: BLE001 — the report raises what it does not expect
+            from omnigraph.cli.failure_report import report_failure
+
+            code = report_failure(error, is_json=is_json)
         sys.exit(code)
+
+
+def _load_deferred(command: Any) -> Any:  # Any: commands of the library
+    return command.load() if isinstance(command, DeferredCommand) else command
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from typing import Any, TypeAlias, get_type_hints
 
 import typer
 
+from omnigraph.cli.command_classes import PlainCommand, make_app
 from omnigraph.cli.command_errors import exit_code_of
 from omnigraph.cli.global_options import Capability, Flag, Scope
 from omnigraph.cli.views import print_problems
 
-HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 # What verbs take of the scope.
 NO_FLAGS: frozenset[Flag] = frozenset()
 STORE = frozenset({Flag.STORE})
@@ -48,7 +48,8 @@ def register_command(
             _run_command(function, given)
 
         for position, name in enumerate(names or (None,)):
-            app.command(name, hidden=position > 0)(expand_options(run, like=function))
+            command = expand_options(run, like=function)
+            app.command(name, cls=PlainCommand, hidden=position > 0)(command)
         return function
 
     return register
@@ -56,7 +57,7 @@ def register_command(
 
 def add_group(app: typer.Typer, name: str, help_text: str) -> typer.Typer:
     """A command with commands below it, which takes the global flags too."""
-    below = typer.Typer(help=help_text, no_args_is_help=True, context_settings=HELP_NAMES)
+    below = make_app(help=help_text)
 
     def keep(ctx: typer.Context, scope: Scope) -> None:
         ctx.obj = _merge_scope(ctx, scope)

@@ -13,8 +13,6 @@ import omnigraph
 from omnigraph.cli.command_errors import exit_code_of, fail
 from omnigraph.cli.global_options import Scope, is_local
 from omnigraph.cli.views import print_problems
-from omnigraph.errors import OmnigraphError
-from omnigraph.errors.base_error import raise_interruptions
 
 if TYPE_CHECKING:
     from omnigraph import Branch, Graph
@@ -56,6 +54,8 @@ def is_terminal() -> bool:
 @contextmanager
 def guard_write(branch: Branch) -> Iterator[None]:
     """Around a write to a branch: if Ctrl-C stops it, say whether it happened."""
+    from omnigraph.errors import OmnigraphError
+
     before = branch.head.id
 
     def describe_outcome() -> str:
@@ -74,6 +74,8 @@ def guard_write(branch: Branch) -> Iterator[None]:
 @contextmanager
 def handle_interrupts(verdict: Callable[[], str]) -> Iterator[None]:
     """Around work that Ctrl-C may stop: say what became of it, and exit as shells expect."""
+    from omnigraph.errors.base_error import raise_interruptions
+
     try:
         with raise_interruptions():
             yield

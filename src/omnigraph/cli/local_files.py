@@ -72,7 +72,7 @@ def require_lock_support() -> None:
 @contextmanager
 def lock_file(path: Path) -> Iterator[None]:
     """Hold the lock beside a path; the lock file stays, or two could hold locks on two files."""
-    import fcntl  # noqa: PLC0415 — only POSIX has it
+    import fcntl
 
     lock = path.with_name(f"{path.name}.lock")
     with _translate_errors(lock), lock.open("ab") as file:

@@ -13,14 +13,11 @@ import typer
 
 from omnigraph.cli.command_errors import fail
 from omnigraph.cli.local_files import read_source
-from omnigraph.errors import QueryNotFoundError
-from omnigraph.query import ParsedFile
-from omnigraph.query.ast import File, Query
-from omnigraph.query.query_compiler import parse_file, select_query
-from omnigraph.query.query_parameters import require_declared
 
 if TYPE_CHECKING:
     from omnigraph import Graph, Snapshot
+    from omnigraph.query import ParsedFile
+    from omnigraph.query.ast import File, Query
 
 MAIN_BRANCH = "main"
 # `query lint` and `query check` once checked a file; now these are names of queries.
@@ -87,6 +84,8 @@ class QuerySource:
 
     def parse(self) -> ParsedFile:
         """The text and its tree; raises what is wrong with the grammar."""
+        from omnigraph.query.query_compiler import parse_file
+
         return parse_file(self._read_data(), name=self.text_name)
 
     @property
@@ -96,6 +95,10 @@ class QuerySource:
 
     def select_query(self, file: File) -> Query:
         """The query of a text that is meant; a parameter that it does not declare is refused."""
+        from omnigraph.errors import QueryNotFoundError
+        from omnigraph.query.query_compiler import select_query
+        from omnigraph.query.query_parameters import require_declared
+
         try:
             found = select_query(file, self.name)
         except QueryNotFoundError as missing:

@@ -107,6 +107,6 @@ class ReadExecution(SparkTarget):
 def import_spark_module(name: str) -> ModuleType:
     """A module of `omnigraph.spark`."""
     # The engine takes time to import, which help and mistakes need not wait for.
-    from omnigraph.engine import spark_bridge  # noqa: PLC0415
+    from omnigraph.engine import spark_bridge
 
     return spark_bridge.import_spark_module(name)

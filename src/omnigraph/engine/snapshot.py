@@ -29,13 +29,14 @@ from omnigraph.errors import InvalidArgumentError, TypeNotFoundError
 from omnigraph.execution.optimizer.explain_plan import Explained
 from omnigraph.execution.query_budget import Cancellation
 from omnigraph.execution.result import Result
+from omnigraph.format_version import IR_VERSION
 from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.query.query_settings import SettingValue
 from omnigraph.rows.json_export import export_lines
 from omnigraph.rows.networkx_export import to_networkx
 from omnigraph.rows.type_dataset import TypeDataset
 from omnigraph.rows.view import View, table_types_of
-from omnigraph.schema.accepted_schema import IR_VERSION, TypeKey, TypeKind
+from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.schema.schema_shape import JsonObject
 
 EntityKind = Literal["node", "edge"]

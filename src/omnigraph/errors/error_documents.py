@@ -7,9 +7,9 @@ word. At most one further field carries what the error knows.
 from __future__ import annotations
 
 from dataclasses import asdict
-from enum import StrEnum
 from typing import Any, Final
 
+from omnigraph.error_codes import ErrorCode
 from omnigraph.errors.base_error import OmnigraphError
 from omnigraph.errors.change_feed_errors import (
     ChangeCursorRejectedError,
@@ -65,19 +65,6 @@ from omnigraph.errors.write_errors import (
 from omnigraph.lang.diagnostic_views import describe_diagnostic
 
 JsonObject = dict[str, Any]  # Any: a JSON document
-
-
-class ErrorCode(StrEnum):
-    """The closed list of codes."""
-
-    UNAUTHORIZED = "unauthorized"
-    FORBIDDEN = "forbidden"
-    BAD_REQUEST = "bad_request"
-    NOT_FOUND = "not_found"
-    METHOD_NOT_ALLOWED = "method_not_allowed"
-    CONFLICT = "conflict"
-    TOO_MANY_REQUESTS = "too_many_requests"
-    INTERNAL = "internal"
 
 
 # An error has the code of its nearest ancestor here; what is not listed is a failure of ours, of

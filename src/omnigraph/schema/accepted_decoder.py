@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from omnigraph.errors import StoredSchemaError
+from omnigraph.format_version import IR_VERSION
 from omnigraph.schema.accepted_schema import (
     EDGE_KEYS,
-    IR_VERSION,
     SECTIONS,
     SYSTEM_COLUMNS,
     AcceptedSchema,

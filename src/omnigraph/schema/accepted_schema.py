@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from omnigraph.format_version import IR_VERSION
 from omnigraph.schema.catalog import (
     SOURCE,
     TARGET,
@@ -21,7 +22,6 @@ from omnigraph.schema.catalog import (
 )
 from omnigraph.schema.schema_shape import JsonObject, encode_shape, hash_document
 
-IR_VERSION = 5
 SYSTEM_COLUMNS = "system-columns"
 EDGE_KEYS = "edge-keys"
 

@@ -8,9 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
-import typer
-
-from omnigraph.cli.app import app
+from omnigraph.cli.app import build_command_tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ class Verb:
 
 def verbs() -> list[Verb]:
     """Every verb, hidden ones too, in the order of the tree."""
-    return list(_below(typer.main.get_command(app), ()))
+    return list(_below(build_command_tree(), ()))
 
 
 def plausible_values(folder: Path, store: object) -> dict[str, object]:

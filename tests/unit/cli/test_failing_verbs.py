@@ -12,7 +12,8 @@ from typer.testing import Result
 
 import omnigraph
 from omnigraph import errors
-from omnigraph.errors.error_documents import ErrorCode, error_code_of
+from omnigraph.error_codes import ErrorCode
+from omnigraph.errors.error_documents import error_code_of
 from unit.cli.command_tree import Parameter, Verb, plausible_values, verbs
 from unit.cli.small_company import EVERYONE, SCHEMA, Run
 

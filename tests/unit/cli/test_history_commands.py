@@ -13,7 +13,7 @@ import pytest
 from omnigraph import Graph
 from omnigraph.engine.check.graph_check import CheckReport
 from omnigraph.errors import StorageError
-from omnigraph.schema.accepted_schema import IR_VERSION
+from omnigraph.format_version import IR_VERSION
 from omnigraph.storage.tables.table_reader import Table
 from unit.cli.small_company import ADD, Answer, Run
 

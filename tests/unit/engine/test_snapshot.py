@@ -11,7 +11,7 @@ import pytest
 import omnigraph
 import places
 from omnigraph import Commit, Graph, Snapshot, errors
-from omnigraph.schema.accepted_schema import IR_VERSION
+from omnigraph.format_version import IR_VERSION
 from unit.engine.company import CHANGES, SCHEMA, ages, company, person
 
 

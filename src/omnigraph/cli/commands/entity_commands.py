@@ -16,7 +16,6 @@ from omnigraph.cli.graph_access import open_graph
 from omnigraph.cli.shared_options import BRANCH, JSON, MAIN_BRANCH, OPTION_WAYS, URI_OPTION
 from omnigraph.cli.views import print_json, print_lines
 from omnigraph.cli.views.change_views import format_blame, format_version
-from omnigraph.errors import EntityNotFoundError
 
 if TYPE_CHECKING:
     from omnigraph.engine.entity_changes import EntityChange
@@ -69,6 +68,8 @@ def history(
         found = graph.branch(branch).history(subject.type_name, subject.entity_id, kind=kind)
         versions = list(islice(found, None if limit is None else min(limit, sys.maxsize)))
     if not versions:
+        from omnigraph.errors import EntityNotFoundError
+
         raise EntityNotFoundError(subject.type_name, subject.entity_id)
     if is_json:
         print_json({**subject.to_json(), "versions": [each.to_json() for each in versions]})
@@ -100,7 +101,7 @@ def blame(
 
 
 def _as_change(subject: EntitySelector, version: EntityVersion) -> EntityChange:
-    from omnigraph.engine.entity_changes import EntityChange  # noqa: PLC0415 — loads the engine
+    from omnigraph.engine.entity_changes import EntityChange
 
     image: Any = version.after or version.before  # Any: a JSON document
     kind = "edge" if "endpoints" in image else "node"

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,14 +16,12 @@ from omnigraph.cli.global_options import Capability
 from omnigraph.cli.local_files import FileError, read_bytes, replace_text
 from omnigraph.cli.shared_options import JSON
 from omnigraph.cli.views import print_diagnostics, print_json, print_lines, print_problems
-from omnigraph.errors import CompileError
-from omnigraph.errors.error_documents import ErrorCode
-from omnigraph.lang.diagnostic_views import describe_diagnostic
-from omnigraph.lang.diagnostics import Diagnostic
-from omnigraph.query import format_queries
-from omnigraph.schema import format_schema
+from omnigraph.error_codes import ErrorCode
 
-_FORMATTERS = {".pg": format_schema, ".gq": format_queries}
+if TYPE_CHECKING:
+    from omnigraph.lang.diagnostics import Diagnostic
+
+_SUFFIXES = (".pg", ".gq")
 
 
 @dataclass(slots=True)
@@ -55,6 +53,8 @@ def fmt(
 
     Every file is looked at, also when another one has errors; then the exit code is 1.
     """
+    from omnigraph.errors import CompileError
+
     outcome = _Outcome()
     is_dry = is_check or is_diff
     for path in _expand_paths(paths, outcome):
@@ -75,8 +75,12 @@ def fmt(
 
 
 def _format_file(path: Path, outcome: _Outcome, *, is_dry: bool) -> None:
+    from omnigraph.query import format_queries
+    from omnigraph.schema import format_schema
+
     old = read_bytes(path)
-    new = _FORMATTERS[path.suffix](old, name=str(path))
+    format_text = format_schema if path.suffix == ".pg" else format_queries
+    new = format_text(old, name=str(path))
     if new.encode() == old:
         return
     if not is_dry:
@@ -88,18 +92,20 @@ def _format_file(path: Path, outcome: _Outcome, *, is_dry: bool) -> None:
 def _expand_paths(paths: list[Path], outcome: _Outcome) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
-            found = [each for each in path.rglob("*") if each.suffix in _FORMATTERS]
+            found = [each for each in path.rglob("*") if each.suffix in _SUFFIXES]
             files = sorted(each for each in found if not each.is_dir())
             if not files:
                 outcome.problems.append(f"{path}: no .pg or .gq files in this folder")
             yield from files
-        elif path.suffix in _FORMATTERS or not path.exists():
+        elif path.suffix in _SUFFIXES or not path.exists():
             yield path
         else:
             outcome.problems.append(f"{path}: not a .pg or .gq file")
 
 
 def _build_document(outcome: _Outcome) -> dict[str, object]:
+    from omnigraph.lang.diagnostic_views import describe_diagnostic
+
     return {
         "changed": outcome.changed,
         "diagnostics": [describe_diagnostic(found) for found in outcome.findings],

@@ -30,8 +30,7 @@ from omnigraph.cli.views import print_bytes, print_lines, print_warning
 from omnigraph.cli.views.answer_views import CheckOutcome, Pins, Tables, show
 from omnigraph.cli.views.output_streams import align_columns
 from omnigraph.cli.views.progress_bars import show_load_bars
-from omnigraph.errors import GraphExistsError, GraphNotFoundError
-from omnigraph.errors.error_documents import ErrorCode
+from omnigraph.error_codes import ErrorCode
 
 
 class ExportFormat(StrEnum):
@@ -195,6 +194,8 @@ def check(
 
 def _require_no_other_files(address: str) -> None:
     """Refuse a folder whose files are not those of a graph: it is probably the wrong one."""
+    from omnigraph.errors import GraphExistsError, GraphNotFoundError
+
     folder = Path(unquote(urlsplit(address).path) if "://" in address else address)
     try:
         found = {each.name for each in folder.iterdir()} if folder.is_dir() else set()

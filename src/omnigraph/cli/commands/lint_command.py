@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,15 +16,11 @@ from omnigraph.cli.local_files import read_source
 from omnigraph.cli.shared_options import JSON, MAIN_BRANCH, POSITIONAL_URI
 from omnigraph.cli.views import format_count, print_diagnostics
 from omnigraph.cli.views.answer_views import JsonObject, show
-from omnigraph.errors.error_documents import ErrorCode
-from omnigraph.lang.diagnostics import Severity
-from omnigraph.lang.lexer import Mode
+from omnigraph.error_codes import ErrorCode
 from omnigraph.lang.quoting import sanitize_text
-from omnigraph.lang.source_text import Source
-from omnigraph.query import lint_file
-from omnigraph.query.ast import MutationBody
-from omnigraph.query.query_lint import LintFinding, LintReport, SchemaSource
-from omnigraph.schema import compile_schema
+
+if TYPE_CHECKING:
+    from omnigraph.query.query_lint import LintReport, SchemaSource
 
 _SCHEMA_WAYS = (
     "a schema file with --schema, or a graph: its address as the argument, or --store URI"
@@ -51,6 +47,11 @@ def lint(
     is_json: JSON = False,
 ) -> None:
     """Check the queries of a file against a schema or a graph; exit with 1 if one has an error."""
+    from omnigraph.lang.lexer import Mode
+    from omnigraph.lang.source_text import Source
+    from omnigraph.query.query_lint import LintFinding, LintReport, lint_file
+    from omnigraph.schema import compile_schema
+
     schema_source, text = _read_schema(scope, uri, schema_path)
     schema = compile_schema(text, name=schema_source.path or "schema.pg")
     if schema.catalog is None:
@@ -82,6 +83,8 @@ def _read_schema(
     scope: Scope, uri: str | None, path: Path | None
 ) -> tuple[SchemaSource, str | bytes]:
     """Where the schema is from, and its text."""
+    from omnigraph.query.query_lint import SchemaSource
+
     if path is None:
         address = scope.resolve_address(uri, ways=_SCHEMA_WAYS)
         with open_graph(scope, address) as graph:
@@ -101,6 +104,9 @@ class _LintView:
         return self._report.to_json()
 
     def to_lines(self) -> Iterator[str]:
+        from omnigraph.lang.diagnostics import Severity
+        from omnigraph.query.ast import MutationBody
+
         report = self._report
         for result in report.results:
             kind = "mutation" if isinstance(result.query.body, MutationBody) else "read"

@@ -32,7 +32,6 @@ from omnigraph.cli.shared_options import (
 from omnigraph.cli.spark_options import SparkTarget
 from omnigraph.cli.views.answer_views import Loaded, show
 from omnigraph.cli.views.progress_bars import show_load_bars
-from omnigraph.errors import BranchNotFoundError
 from omnigraph.lang.quoting import escape_unprintable
 
 if TYPE_CHECKING:
@@ -220,6 +219,8 @@ def _load_branch(
 
 def _open_branch(graph: Graph, target: WriteTarget) -> tuple[Branch, bool]:
     """The branch to load into, and whether it was created for that."""
+    from omnigraph.errors import BranchNotFoundError
+
     try:
         branch = graph.branch(target.branch)
         _ = branch.head

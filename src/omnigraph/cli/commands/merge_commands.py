@@ -23,9 +23,7 @@ from omnigraph.cli.shared_options import (
 from omnigraph.cli.views import print_problems
 from omnigraph.cli.views.answer_views import show
 from omnigraph.cli.views.merge_views import Merged, PlannedMerge
-from omnigraph.errors import InvalidArgumentError
-from omnigraph.errors.error_documents import ErrorCode
-from omnigraph.writers.merge.conflict_kinds import parse_preferences
+from omnigraph.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from omnigraph.engine import MergePlan
@@ -168,6 +166,9 @@ def _show_plan(plan: MergePlan, *, is_json: bool) -> None:
 
 def _parse_preferences(given: list[str] | None) -> dict[str, str] | None:
     """The side for each kind of conflict; one alone stands for all kinds."""
+    from omnigraph.errors import InvalidArgumentError
+    from omnigraph.writers.merge.conflict_kinds import parse_preferences
+
     words = [each.partition("=") for each in given or []]
     sides = [kind for kind, equals, _ in words if not equals]
     if not words:

@@ -29,8 +29,7 @@ from omnigraph.cli.views.pipeline_views import (
     ValidatedPipelines,
 )
 from omnigraph.cli.views.progress_bars import show_load_bars
-from omnigraph.errors import PipelineInvalidError
-from omnigraph.errors.error_documents import ErrorCode
+from omnigraph.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from omnigraph.pipelines.config.definition import Pipeline
@@ -266,6 +265,8 @@ def _list_paths(names: Sequence[str] | None, folder: Path) -> list[Path]:
 
 def _read_pipelines(names: Sequence[str] | None, folder: Path) -> tuple[list[Pipeline], list[str]]:
     """The pipelines that can be read, and what is wrong with the others."""
+    from omnigraph.errors import PipelineInvalidError
+
     problems: list[str] = []
     pipelines: list[Pipeline] = []
     for path in _list_paths(names, folder):

@@ -13,7 +13,6 @@ import typer
 
 from omnigraph.cli.command_errors import fail
 from omnigraph.cli.command_registry import STORE, STORE_AND_ACTOR, register_command
-from omnigraph.cli.commands import branch_commands, merge_commands
 from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import NOTHING_WRITTEN, guard_write, handle_interrupts, open_graph
 from omnigraph.cli.shared_options import (
@@ -39,20 +38,10 @@ from omnigraph.cli.views.query_views import (
     TableLayout,
     format_table,
 )
-from omnigraph.errors import CompileError
-from omnigraph.lang.source_text import Source
-from omnigraph.query.ast import (
-    BranchCreate,
-    BranchDelete,
-    BranchList,
-    BranchMerge,
-    Explain,
-    Show,
-    Statement,
-)
 
 if TYPE_CHECKING:
     from omnigraph import Graph
+    from omnigraph.query.ast import Statement
 
 _SIZE: Final = re.compile(r"(\d+)([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _UNITS: Final = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
@@ -75,6 +64,8 @@ def query(  # noqa: PLR0913 — one group for each decision of the caller
     place: ReadExecution,
 ) -> None:
     """Run a query that reads, and print its rows."""
+    from omnigraph.query.ast import Explain
+
     parsed, params = source.parse(), source.read_parameters()
     file, text = parsed.file, parsed.source.text
     if file.statement is None:
@@ -108,6 +99,10 @@ def query(  # noqa: PLR0913 — one group for each decision of the caller
         is_of_branch = file.statement is None or isinstance(file.statement, Explain)
         read = (target.to_json(), snapshot.commit.id) if is_of_branch else (None, None)
         answer = ResultRows(name, read[0], columns, rows, read[1])
+    _print_rows(answer, output, table)
+
+
+def _print_rows(answer: ResultRows, output: RowFormat, table: TableOptions) -> None:
     match output.chosen:
         case OutputFormat.JSON:
             print_json(answer.to_json())
@@ -191,6 +186,9 @@ def mutate(  # noqa: PLR0913 — one parameter for each option
 @contextmanager
 def _name_source(name: str) -> Iterator[None]:
     """Let the diagnostics of a text name the file it came from."""
+    from omnigraph.errors import CompileError
+    from omnigraph.lang.source_text import Source
+
     try:
         yield
     except CompileError as failure:
@@ -275,6 +273,15 @@ def require_no_query_options(source: QuerySource, *others: tuple[str, object]) -
 
 def resolve_statement_name(statement: Statement) -> str:
     """What the rows of a statement are called; a statement that writes is refused."""
+    from omnigraph.query.ast import (
+        BranchCreate,
+        BranchDelete,
+        BranchList,
+        BranchMerge,
+        Explain,
+        Show,
+    )
+
     if isinstance(statement, BranchCreate | BranchDelete | BranchMerge):
         fail("the statement writes", hint="run it with `omnigraph mutate`")
     match statement:
@@ -298,6 +305,16 @@ def execute_statement(
 
 def write_statement(scope: Scope, statement: Statement, *, is_json: bool) -> None:
     """Do what a statement that writes says; it answers as the verb of the same name."""
+    from omnigraph.cli.commands import branch_commands, merge_commands
+    from omnigraph.query.ast import (
+        BranchCreate,
+        BranchDelete,
+        BranchList,
+        BranchMerge,
+        Explain,
+        Show,
+    )
+
     match statement:
         case BranchCreate(name, parent):
             source = MAIN_BRANCH if parent is None else parent.text

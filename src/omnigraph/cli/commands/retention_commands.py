@@ -22,7 +22,7 @@ from omnigraph.cli.shared_options import (
 from omnigraph.cli.views.answer_views import Fields, show
 from omnigraph.cli.views.maintenance_views import Cleaned, Repaired, Tagged, TagList
 from omnigraph.durations import format_duration, parse_duration
-from omnigraph.errors.error_documents import ErrorCode
+from omnigraph.error_codes import ErrorCode
 
 _UNSURE = "what was removed is gone, the rest can go next time; run it again"
 _UNSURE_TAG = "look at `omnigraph tag list` to see whether it happened"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -29,15 +29,11 @@ from omnigraph.cli.shared_options import (
 )
 from omnigraph.cli.views import print_diagnostics, print_json, print_lines
 from omnigraph.cli.views.answer_views import Applied, Fields, SchemaPlan, show
-from omnigraph.errors import CompileError
-from omnigraph.errors.error_documents import ErrorCode
-from omnigraph.lang.diagnostic_views import describe_diagnostic
-from omnigraph.lang.lexer import Mode
-from omnigraph.schema import Catalog, CompiledSchema, compile_schema
-from omnigraph.schema.migration import MigrationPlan, plan_migration
-from omnigraph.schema.migration.migration_planner import DATA_LOSS_IGNORED
-from omnigraph.schema.schema_identity import accept_schema
-from omnigraph.schema.schema_shape import hash_shape
+from omnigraph.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from omnigraph.schema import Catalog, CompiledSchema
+    from omnigraph.schema.migration import MigrationPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +67,9 @@ def check(
     is_json: JSON = False,
 ) -> None:
     """Check a schema file and say what it declares."""
+    from omnigraph.lang.lexer import Mode
+    from omnigraph.schema import compile_schema
+
     mode = Mode.STRICT if is_strict else Mode.LENIENT
     compiled = compile_schema(read_source(path), name=str(path), mode=mode)
     if is_json:
@@ -149,11 +148,15 @@ def apply(
 
 
 def _plan_from_files(old_path: Path, new_path: Path) -> MigrationPlan:
+    from omnigraph.schema import accept_schema, plan_migration
+
     old, new = read_schema_catalog(old_path), read_schema_catalog(new_path)
     return plan_migration(accept_schema(old).schema, new)
 
 
 def _print_remarks(planned: MigrationPlan, *, allows_data_loss: bool) -> None:
+    from omnigraph.schema.migration.migration_planner import DATA_LOSS_IGNORED
+
     for finding in planned.findings:
         typer.echo(str(finding), err=True)
     ignored = [DATA_LOSS_IGNORED] if allows_data_loss else []
@@ -162,6 +165,9 @@ def _print_remarks(planned: MigrationPlan, *, allows_data_loss: bool) -> None:
 
 
 def _build_check_document(path: Path, compiled: CompiledSchema) -> dict[str, object]:
+    from omnigraph.lang.diagnostic_views import describe_diagnostic
+    from omnigraph.schema import Catalog, hash_shape
+
     catalog = compiled.catalog or Catalog()
     return {
         "status": "error" if compiled.catalog is None else "ok",
@@ -175,6 +181,8 @@ def _build_check_document(path: Path, compiled: CompiledSchema) -> dict[str, obj
 
 
 def _format_summary(path: Path, catalog: Catalog) -> list[str]:
+    from omnigraph.schema import hash_shape
+
     return [
         f"{path}: ok",
         f"interfaces: {len(catalog.interfaces)}",
@@ -197,6 +205,9 @@ def read_schema_catalog(path: Path) -> Catalog:
 
 
 def _compile_catalog(path: Path, text: bytes) -> Catalog:
+    from omnigraph.errors import CompileError
+    from omnigraph.schema import compile_schema
+
     compiled = compile_schema(text, name=str(path))
     if compiled.catalog is None:
         raise CompileError(compiled.diagnostics)

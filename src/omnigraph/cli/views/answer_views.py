@@ -13,7 +13,7 @@ from omnigraph.cli.views.output_streams import (
     print_json,
     print_lines,
 )
-from omnigraph.errors.error_documents import ErrorCode
+from omnigraph.error_codes import ErrorCode
 from omnigraph.lang.quoting import escape_unprintable
 
 if TYPE_CHECKING:

@@ -131,13 +131,13 @@ def _format_header(commit: str, time: datetime, branch: str, actor: str | None) 
 
 
 def _format_change(change: EntityChange) -> Iterator[str]:
-    from omnigraph.engine.diff.diff_format import format_change  # noqa: PLC0415 — loads the engine
+    from omnigraph.engine.diff.diff_format import format_change
 
     return format_change(change)
 
 
 def _format_value(value: object) -> str:
-    from omnigraph.engine.diff.diff_format import format_value  # noqa: PLC0415 — loads the engine
+    from omnigraph.engine.diff.diff_format import format_value
 
     return "" if value is None else format_value(value)
 

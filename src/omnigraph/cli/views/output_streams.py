@@ -9,22 +9,23 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import typer
 from rich.cells import cell_len
-from rich.console import Console
-from rich.text import Text
 
-from omnigraph.lang.diagnostic_views import render_human
-from omnigraph.lang.diagnostics import Diagnostic, Severity
 from omnigraph.lang.quoting import escape_unprintable
+
+if TYPE_CHECKING:
+    from omnigraph.lang.diagnostics import Diagnostic
 
 _LINE_END = "\n"
 
 # A document is held back until it is whole: so much in memory, a larger one in a temporary file.
 _BUFFERED_BYTES_MAX = 16 * 1024 * 1024
 _PART_CHARACTERS = 1024 * 1024
-_STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+# By severity.
+_STYLES = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 
 
 def prepare_streams() -> None:
@@ -96,10 +97,15 @@ def print_document(lines: Iterable[str]) -> None:
 
 def print_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
     """Findings on standard error, the first line of each coloured when it is a terminal."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from omnigraph.lang.diagnostic_views import render_human
+
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     for found in diagnostics:
         first, _, rest = render_human(found).partition("\n")
-        console.print(Text(first, style=_STYLES[found.severity]))
+        console.print(Text(first, style=_STYLES[found.severity.value]))
         console.print(Text(rest))
 
 

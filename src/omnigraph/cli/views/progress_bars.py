@@ -6,11 +6,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+if TYPE_CHECKING:
+    from rich.progress import TaskID
 
-from omnigraph.bulk.task_runner import StageProgress
+    from omnigraph.bulk.task_runner import StageProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,9 @@ def show_load_bars() -> Iterator[LoadBars]:
     if sys.stderr is None or not sys.stderr.isatty():
         yield LoadBars()
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
