@@ -1,8 +1,11 @@
 # Everything runs in .venv, made on first use from Python 3.11 and PyPI alone.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
+# The order of the tests is drawn from it: the same one every time, and another one on demand.
+SEED ?= 1
+PYTEST := $(BIN)/pytest --randomly-seed=$(SEED)
 
-.PHONY: setup demo test test-s3 test-spark check bench soak mutants docs clean
+.PHONY: setup demo test test-slow test-all test-s3 test-spark check bench soak mutants docs clean
 
 setup: .venv/ready
 
@@ -14,8 +17,14 @@ setup: .venv/ready
 demo: setup  ## A graph of the bundled company: load, branch, change, merge, travel in time, check.
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/company/demo.sh
 
-test: setup  ## Every test.
-	$(BIN)/pytest
+test: setup  ## Every part of the product, in a few minutes.
+	$(PYTEST) -m 'not slow'
+
+test-slow: setup  ## The tests that `make test` leaves out: faults, races, random lives, Spark.
+	$(PYTEST) -m 'slow'
+
+test-all: setup  ## Every test.
+	$(PYTEST)
 
 test-s3: setup  ## The tests of whole graphs, all of them on an S3 server on the loopback interface.
 	$(BIN)/pytest --on s3 tests/cases tests/faults tests/e2e tests/unit/versioning tests/unit/engine tests/unit/cli
@@ -48,7 +57,8 @@ bench: .venv/bench  ## Timings, printed as tables; queries and search beside oth
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/spark_load.py
 
-soak: setup  ## Writers and pipelines killed, 16 agents that merge, 3,000 random lives beside the model.
+soak: setup  ## Writers and pipelines killed, agents that merge, random lives and examples.
+	$(BIN)/pytest -m hypothesis --hypothesis-profile nightly --timeout 3600
 	PYTHONPATH=tests $(BIN)/python -m faults.soak 200
 	PYTHONPATH=tests $(BIN)/python -m faults.damage 2000
 	PYTHONPATH=tests $(BIN)/python -m faults.feed_soak 50

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
 
 import places
 from omnigraph.execution.sources.source_cache import FOLDER_VARIABLE, OFF
@@ -20,9 +22,20 @@ if TYPE_CHECKING:
     from stores import S3Server
 
 HERE = Path(__file__).parent
+MEMORY_FOLDER = Path("/dev/shm")  # noqa: S108 — pytest makes a private folder in it
+# Several times what all tests hold at once: in a container it is often a few megabytes.
+MEMORY_BYTES_MIN = 4 * 2**30
 
 # The same examples every time: a failure can be run again, and a green build stays green.
 settings.register_profile("suite", derandomize=True, deadline=None)
+# Other examples every time, ten times as many; those that failed are kept and tried first.
+settings.register_profile(
+    "nightly",
+    max_examples=1000,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    database=DirectoryBasedExampleDatabase(HERE.parent / ".hypothesis" / "examples"),
+)
 settings.load_profile("suite")
 
 
@@ -40,13 +53,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "on_disk: only about the disk; left out with `--on s3`")
+    config.addinivalue_line("markers", "slow: left to `make test-slow`; `make test` runs the rest")
+    config.addinivalue_line("markers", "smoke: of the tests on Spark, one that `make test` runs")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # Of a run in the background; processes that tests interrupt would ignore it too.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    _keep_files_in_memory()
     # What tests leave behind is theirs alone: no cache in somebody's home.
     os.environ.setdefault(FOLDER_VARIABLE, OFF)
     if config.getoption("--on") == "s3":
         places.use_s3()
+
+
+def _keep_files_in_memory() -> None:
+    """Tests sync thousands of files, and would wait for the disk; `--basetemp` leads back to it."""
+    if MEMORY_FOLDER.is_dir() and shutil.disk_usage(MEMORY_FOLDER).free >= MEMORY_BYTES_MIN:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY_FOLDER))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -54,6 +76,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.get_closest_marker("on_disk")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    seed = config.getoption("randomly_seed", default=None)
+    if seed is not None:
+        # A quiet run has no header, which would show it.
+        terminalreporter.write_line(f"The order of the tests: --randomly-seed={seed}")
 
 
 def pytest_unconfigure() -> None:

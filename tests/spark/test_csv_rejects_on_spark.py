@@ -60,6 +60,7 @@ def rejected(branch: Branch, path: Path, engine: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.smoke
 @pytest.mark.usefixtures("spark")
 def test_both_engines_reject_the_same_records_of_a_csv_file(
     graphs: dict[str, Graph], tmp_path: Path

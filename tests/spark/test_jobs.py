@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.smoke
 def test_answers_come_in_the_order_of_units(spark: SparkSession) -> None:
     stages: list[Stage] = []
     runner: Runner = SparkRunner(spark, stages.append)
@@ -31,6 +32,7 @@ def test_no_units_and_one_unit_are_no_special_cases(spark: SparkSession) -> None
     assert run_tasks(spark, [21], multiply_by_two, stage="double") == [42]
 
 
+@pytest.mark.smoke
 def test_an_error_of_the_library_is_raised_as_it_is(spark: SparkSession) -> None:
     jobs = [Job(number) for number in range(4)]
     with pytest.raises(BranchNotFoundError) as caught:

@@ -60,6 +60,7 @@ def exported(branch: Branch) -> bytes:
     return b"".join(branch.export())
 
 
+@pytest.mark.smoke
 @pytest.mark.usefixtures("spark")
 def test_a_load_on_spark_gives_what_a_local_load_gives(graphs: list[Graph], tmp_path: Path) -> None:
     on_spark, local = (graph.branch() for graph in graphs)
@@ -86,6 +87,7 @@ def test_a_frame_changes_only_its_columns(spark: SparkSession, graphs: list[Grap
     assert all(after[id_] == row | {"age": 99} for id_, row in before.items())
 
 
+@pytest.mark.smoke
 @pytest.mark.usefixtures("spark")
 def test_mistakes_are_told_with_their_lines_and_can_be_left_out(
     graphs: list[Graph], tmp_path: Path
@@ -113,6 +115,7 @@ def test_mistakes_are_told_with_their_lines_and_can_be_left_out(
         main.load(lines(tmp_path, crowd(2)), mode="append", engine="spark")
 
 
+@pytest.mark.smoke
 def test_frames_of_several_types_are_one_commit(spark: SparkSession, graphs: list[Graph]) -> None:
     on_spark, local = (graph.branch() for graph in graphs)
     people = spark.range(1_000).selectExpr("concat('p', id) as name", "cast(id % 90 as int) as age")

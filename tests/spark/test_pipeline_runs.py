@@ -43,6 +43,7 @@ def _embedding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMNIGRAPH_EMBED_PROVIDER", "mock")
 
 
+@pytest.mark.smoke
 def test_records_of_two_sources_become_one_commit(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text(PEOPLE)
     (tmp_path / "documents.jsonl").write_text("".join(json.dumps(d) + "\n" for d in DOCUMENTS))
@@ -80,6 +81,7 @@ def test_records_of_two_sources_become_one_commit(tmp_path: Path) -> None:
         assert graph.check().problems == ()
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -165,6 +167,7 @@ def test_a_process_that_ends_anywhere_leaves_one_commit_and_a_true_ledger(tmp_pa
             assert entities(graph) == {"Person": ["ada", "bo"]}
 
 
+@pytest.mark.smoke
 def test_a_branch_of_the_run_is_merged_or_left_for_review(tmp_path: Path) -> None:
     logins(tmp_path, "a.jsonl", "ada")
     own = SIMPLE.replace("mode: append", "run_branch: {name: 'in/{slot}', merge: review}")
@@ -189,6 +192,7 @@ def test_a_branch_of_the_run_is_merged_or_left_for_review(tmp_path: Path) -> Non
         assert graph.branches() == ["main"]
 
 
+@pytest.mark.smoke
 def test_rows_that_break_rules_are_quarantined_and_counted(tmp_path: Path) -> None:
     logins(tmp_path, "a.jsonl", "ada", "bo", "ada")
     text = SIMPLE.replace(

@@ -32,6 +32,7 @@ def _crashing(number: int) -> Callable[[str], Objects]:
     return lambda uri: FaultyObjects(open_objects(uri), steps)
 
 
+@pytest.mark.smoke
 def test_new_files_are_taken_once(tmp_path: Path) -> None:
     with company(tmp_path) as graph:
         logins(tmp_path, "a.jsonl", "ada")

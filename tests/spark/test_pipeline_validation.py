@@ -64,6 +64,7 @@ into:
 """
 
 
+@pytest.mark.smoke
 def test_every_kind_of_mistake_is_told_at_once_by_its_place(tmp_path: Path) -> None:
     found = _checked(tmp_path, EVERY_KIND)
     told = _told(found)
@@ -92,6 +93,7 @@ def test_every_kind_of_mistake_is_told_at_once_by_its_place(tmp_path: Path) -> N
     assert str(found.problems[0]).startswith(f"{tmp_path}/people.yaml:2:1: ")
 
 
+@pytest.mark.smoke
 def test_what_is_mended_of_all_that_was_told_leaves_nothing(tmp_path: Path) -> None:
     mended = (
         EVERY_KIND.replace("every day", '"0 4 * * *"')

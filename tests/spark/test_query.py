@@ -168,9 +168,13 @@ QUERIES = {
 # Only traversals have a frontier.
 RUNS = [(name, size) for size in ("small", "large") for name in QUERIES]
 RUNS += [(name, "joined") for name in ("a chain", "several hops", "edges")]
+SMOKE = {("a scan", "small"), ("groups", "large"), ("blocks", "large"), ("a chain", "joined")}
 
 
-@pytest.mark.parametrize(("name", "size"), RUNS)
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [pytest.param(*run, marks=[pytest.mark.smoke] if run in SMOKE else []) for run in RUNS],
+)
 def test_a_read_on_spark_answers_as_the_local_engine_does(
     graph: Graph, spark: SparkSession, name: str, size: str
 ) -> None:

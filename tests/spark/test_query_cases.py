@@ -19,6 +19,7 @@ FOLDER = Path(__file__).parents[1] / "cases"
 CASES = sorted(FOLDER.glob("values/*.gqt"))[::12] + sorted(FOLDER.glob("system_fields/*.gqt"))[::5]
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_a_case_gives_what_it_expects_on_spark(
     path: Path, spark: SparkSession, tmp_path: Path

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from typer.testing import CliRunner
 
 import omnigraph
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 TEXT = "query q() { match { $p: Person } return { $p.name } order { $p.name desc } }"
 
 
+@pytest.mark.smoke
 def test_a_query_on_the_command_line_is_answered_by_spark(
     spark: SparkSession, tmp_path: Path
 ) -> None:

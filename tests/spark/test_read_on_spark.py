@@ -66,6 +66,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
         yield made
 
 
+@pytest.mark.smoke
 def test_every_type_of_value_arrives(graph: Graph, spark: SparkSession) -> None:
     frame = graph.spark.nodes("Person").orderBy("name")
     rows = [row.asDict() for row in frame.collect()]
@@ -132,6 +133,7 @@ def test_frames_call_nodes_by_type_and_id(graph: Graph) -> None:
     }
 
 
+@pytest.mark.smoke
 def test_the_data_source_reads_with_pushed_filters(graph: Graph) -> None:
     spark = graph.spark.session
     reader = spark.read.format("omnigraph").option("uri", graph.uri).option("type", "Person")
@@ -170,6 +172,7 @@ def test_the_data_source_reads_the_state_at_which_its_frame_was_made(
         assert reader.load().columns == ["@id", "age", "name"]
 
 
+@pytest.mark.smoke
 def test_changes_are_told_commit_by_commit(graph: Graph) -> None:
     graph.create_branch("fix")
     start = graph.branch("fix").head
