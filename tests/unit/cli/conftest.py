@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 import places
 from omnigraph.cli.app import app
+from omnigraph.execution.sources.source_cache import FOLDER_VARIABLE, OFF
 from unit.cli.small_company import ADD, EVERYONE, PEOPLE, SCHEMA, Answer, Run
 
 
@@ -19,11 +22,11 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """Runs a command; the environment of the developer has no part in it."""
     monkeypatch.setenv("OMNIGRAPH_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("OMNIGRAPH_PROFILE", raising=False)
+    return _Elsewhere(_run_here) if places.is_on_s3() else _run_here
 
-    def run_command(*arguments: object, text: str | None = None) -> Result:
-        return CliRunner().invoke(app, [str(argument) for argument in arguments], input=text)
 
-    return _Elsewhere(run_command) if places.is_on_s3() else run_command
+def _run_here(*arguments: object, text: str | None = None) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=text)
 
 
 class _Elsewhere:
@@ -58,29 +61,65 @@ class _Elsewhere:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with a schema, data and queries."""
-    (tmp_path / "s.pg").write_text(SCHEMA)
+    return _write_inputs(tmp_path)
+
+
+def _write_inputs(folder: Path) -> Path:
+    (folder / "s.pg").write_text(SCHEMA)
     lines = "".join(json.dumps(each) + "\n" for each in PEOPLE)
-    (tmp_path / "people.jsonl").write_text(lines)
-    (tmp_path / "everyone.gq").write_text(EVERYONE)
-    (tmp_path / "add.gq").write_text(ADD)
-    return tmp_path
+    (folder / "people.jsonl").write_text(lines)
+    (folder / "everyone.gq").write_text(EVERYONE)
+    (folder / "add.gq").write_text(ADD)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def seeds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Graphs to copy, by name: making one takes many times as long as copying it."""
+    folder = _write_inputs(tmp_path_factory.mktemp("seeds"))
+    empty, store = folder / "empty.omni", folder / "store.omni"
+    with pytest.MonkeyPatch.context() as patch:
+        # The test that asks first may have set variables of its own.
+        for name in [each for each in os.environ if each.startswith("OMNIGRAPH_")]:
+            patch.delenv(name)
+        patch.setenv("OMNIGRAPH_HOME", str(folder / "home"))
+        patch.setenv(FOLDER_VARIABLE, OFF)
+        _run_quietly(_run_here, "init", empty, "--schema", folder / "s.pg")
+        shutil.copytree(empty, store)
+        _load_people(_run_here, store, folder)
+    return {"empty": empty, "store": store}
 
 
 @pytest.fixture
-def empty(run: Run, folder: Path) -> Path:
+def empty(run: Run, folder: Path, request: pytest.FixtureRequest) -> Path:
     """A graph without entities."""
-    store = folder / "g.omni"
-    created = run("init", store, "--schema", folder / "s.pg", "--quiet")
-    assert created.exit_code == 0, created.output
-    return store
+    graph = folder / "g.omni"
+    if places.is_on_s3():
+        _run_quietly(run, "init", graph, "--schema", folder / "s.pg")
+    else:
+        shutil.copytree(request.getfixturevalue("seeds")["empty"], graph)
+    return graph
 
 
 @pytest.fixture
-def store(run: Run, folder: Path, empty: Path) -> Path:
+def store(run: Run, folder: Path, request: pytest.FixtureRequest) -> Path:
     """A graph with three people, one of whom knows another."""
-    loaded = run("load", empty, "--data", folder / "people.jsonl", "--mode", "append", "--quiet")
-    assert loaded.exit_code == 0, loaded.output
-    return empty
+    if places.is_on_s3():
+        graph: Path = request.getfixturevalue("empty")
+        _load_people(run, graph, folder)
+    else:
+        graph = folder / "g.omni"
+        shutil.copytree(request.getfixturevalue("seeds")["store"], graph)
+    return graph
+
+
+def _load_people(run: Run, graph: Path, folder: Path) -> None:
+    _run_quietly(run, "load", graph, "--data", folder / "people.jsonl", "--mode", "append")
+
+
+def _run_quietly(run: Run, *arguments: object) -> None:
+    result = run(*arguments, "--quiet")
+    assert result.exit_code == 0, result.output
 
 
 @pytest.fixture

@@ -19,6 +19,9 @@ from omnigraph.errors import (
 from omnigraph.pipelines.config.definition import HttpSource, Paging
 from omnigraph.pipelines.sources.http_source import read_pages
 
+# A server looks so often whether it should end.
+POLL_S = 0.01
+
 SECRETS = ("Authorization", "X-Api-Key")
 
 
@@ -61,7 +64,8 @@ class _Handler(BaseHTTPRequestHandler):
 def services() -> Iterator[tuple[_Service, _Service]]:
     with _Service() as own, _Service() as other:
         threads = [
-            threading.Thread(target=each.serve_forever, daemon=True) for each in (own, other)
+            threading.Thread(target=each.serve_forever, args=(POLL_S,), daemon=True)
+            for each in (own, other)
         ]
         for thread in threads:
             thread.start()

@@ -13,6 +13,9 @@ from omnigraph.errors import ResourceLimitError, SourceFailedError, SourceRefuse
 from omnigraph.pipelines.config.definition import HttpSource, Paging
 from omnigraph.pipelines.sources.http_source import _encode_record, describe_position, read_pages
 
+# A server looks so often whether it should end.
+POLL_S = 0.01
+
 RECORDS = [{"id": number} for number in range(5)]
 
 
@@ -59,7 +62,7 @@ class _Handler(BaseHTTPRequestHandler):
 def server() -> Iterator[ThreadingHTTPServer]:
     with ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as found:
         found.seen = []  # type: ignore[attr-defined]
-        thread = threading.Thread(target=found.serve_forever, daemon=True)
+        thread = threading.Thread(target=found.serve_forever, args=(POLL_S,), daemon=True)
         thread.start()
         yield found
         found.shutdown()

@@ -14,6 +14,9 @@ from omnigraph.storage import Objects, open_objects
 from omnigraph.storage.objects.remote_store import CONFLICT_TRIES_MAX
 from stores import S3Server
 
+# A server looks so often whether it should end.
+POLL_S = 0.01
+
 DROP, STALL = "drop", "stall"
 SECRET = "a-secret-key"  # noqa: S105 (nobody's)
 
@@ -68,7 +71,7 @@ def scripted() -> Iterator[Scripted]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     script.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(POLL_S,), daemon=True)
     thread.start()
     yield script
     script.released.set()
