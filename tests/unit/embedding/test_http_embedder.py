@@ -121,13 +121,14 @@ def test_a_request_times_out(answer: Answer) -> None:
 
 
 def test_the_deadline_ends_all_attempts() -> None:
-    patience = RetryPolicy(deadline_s=0.5, timeout_s=30, attempts=100, backoff_s=0.05)
+    # Long enough for a second attempt on a busy machine; a hundred would take 20 seconds.
+    patience = RetryPolicy(deadline_s=1.5, timeout_s=30, attempts=100, backoff_s=0.05)
     started = time.monotonic()
     with loopback(stalls(0.2)) as server, pytest.raises(EmbeddingError) as caught:
         client(server.url, patience=patience)("sea", 2)
     assert caught.value.reason == "unavailable"
-    assert 2 <= len(server.asked) < 6
-    assert time.monotonic() - started < 3
+    assert 2 <= len(server.asked) < 10
+    assert time.monotonic() - started < 10
 
 
 def test_waits_between_attempts_grow() -> None:

@@ -80,16 +80,17 @@ def test_a_stop_lets_the_first_job_begin_while_its_thread_is_starting(
 
 
 def test_a_job_in_pieces_has_time_until_a_stop_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background, "STOP_TIMEOUT_S", 0.2)
-    executor, pieces = Background(), list[bool]()
+    monkeypatch.setattr(background, "STOP_TIMEOUT_S", 0.5)
+    executor, started, pieces = Background(), threading.Event(), list[bool]()
 
     def job() -> None:
         while executor.has_time(True):
             pieces.append(executor._jobs._is_stopped)
+            started.set()
             time.sleep(0.01)
 
     executor.submit(job)
-    time.sleep(0.05)
+    assert started.wait(10)
     executor.shutdown()
     assert pieces[0] is False
     assert pieces[-1] is True
@@ -107,6 +108,7 @@ def test_a_stop_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     release.set()
 
 
+@pytest.mark.slow
 def test_a_program_ends_although_a_job_never_does() -> None:
     script = (
         "import threading; from omnigraph.engine import background;"
