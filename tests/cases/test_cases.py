@@ -50,7 +50,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         folder = Path(tempfile.gettempdir()) / f"cases-on-spark-{os.getpid()}"
         reading = [path for path in CASES if b"\n--- query" in path.read_bytes()]
         runs = [(path, SparkArm(folder)) for path in reading]
-    metafunc.parametrize(("path", "arm"), runs, ids=case_id)
+    params = [
+        pytest.param(*run, marks=[pytest.mark.slow] if run[1] is INDEXED else []) for run in runs
+    ]
+    metafunc.parametrize(("path", "arm"), params, ids=case_id)
 
 
 @pytest.fixture(autouse=True)

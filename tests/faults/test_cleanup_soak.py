@@ -9,6 +9,7 @@ import pytest
 from faults.cleanup_soak import soak
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(280)
 def test_clean_up_beside_writers_and_readers_loses_nothing_and_leaves_nothing(
     tmp_path: Path,

@@ -13,12 +13,14 @@ INDEX_SAMPLE = 6
 SEED = "7"
 
 
+@pytest.mark.slow
 @pytest.mark.on_disk
 @pytest.mark.timeout(300)
 def test_damage_ends_in_the_right_answer_or_in_a_typed_error(tmp_path: Path) -> None:
     assert f"{SAMPLE} damages" in _run(tmp_path, SAMPLE)
 
 
+@pytest.mark.slow
 @pytest.mark.on_disk
 @pytest.mark.timeout(300)
 def test_damage_of_an_index_ends_in_right_answers_and_in_successful_writes(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ def _files(folder: Path) -> set[str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("writer", _FAILING, ids=lambda writer: writer.name)
 def test_a_write_that_fails_leaves_no_files_of_tables(tmp_path: Path, writer: Writer) -> None:
     place = Place("local", tmp_path)

@@ -9,6 +9,7 @@ import pytest
 from faults.feed_soak import BACKLOG, soak
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(280)
 def test_a_killed_follower_is_told_every_commit_once_and_in_order(tmp_path: Path) -> None:
     outcome = soak(tmp_path, kills=4)

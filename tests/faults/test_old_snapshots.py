@@ -6,6 +6,8 @@ from concurrent.futures import ProcessPoolExecutor, wait
 from multiprocessing import get_context
 from pathlib import Path
 
+import pytest
+
 import places
 from faults import snapshot_workers as workers
 from faults.world import create, problems, reopen
@@ -18,6 +20,7 @@ PROCESSES = 3
 ROUNDS_MIN = 3
 
 
+@pytest.mark.slow
 def test_readers_of_an_old_snapshot_notice_neither_commits_nor_maintenance(tmp_path: Path) -> None:
     uri = places.fresh_uri(tmp_path / "held.omni")
     with create(uri) as made:

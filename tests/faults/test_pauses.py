@@ -141,6 +141,7 @@ OTHERS: dict[str, Callable[[str], None]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("others", OTHERS)
 @pytest.mark.parametrize("kind", [FaultKind.PAUSE_BEFORE, FaultKind.PAUSE_AFTER])
 def test_a_writer_that_is_stopped_at_any_durable_step_loses_nothing(
@@ -165,6 +166,7 @@ def test_a_writer_that_is_stopped_at_any_durable_step_loses_nothing(
         _require_whole(uri, {"ada", *(["late"] if is_acknowledged else []), *done}, least=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("writer", [*WRITERS, *NAMING], ids=lambda writer: writer.name)
 def test_every_writer_may_be_stopped_at_each_step_of_the_log(
     tmp_path: Path, writer: Writer
@@ -173,6 +175,7 @@ def test_every_writer_may_be_stopped_at_each_step_of_the_log(
     assert windows or writer.name == "empty-load"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PAUSES)
 def test_a_writer_and_a_collector_may_be_stopped_while_another_collector_finishes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: FaultKind
@@ -183,6 +186,7 @@ def test_a_writer_and_a_collector_may_be_stopped_while_another_collector_finishe
     assert check_overlaps(Place("local", tmp_path), writer, kind, is_whole=False) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("writer", NAMING, ids=lambda writer: writer.name)
 def test_a_creator_and_a_collector_may_be_stopped_while_others_commit_on_the_new_branch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writer: Writer
@@ -194,6 +198,7 @@ def test_a_creator_and_a_collector_may_be_stopped_while_others_commit_on_the_new
 _STARTING_AGAIN = ("append", "append-many", "merge-many", "overwrite", "insert", "update", "delete")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "writer", [each for each in WRITERS if each.name in _STARTING_AGAIN], ids=lambda each: each.name
 )

@@ -50,6 +50,7 @@ def graph(tmp_path: Path) -> str:
     return uri
 
 
+@pytest.mark.slow
 def test_four_processes_insert_distinct_keys_and_no_error_reaches_them(graph: str) -> None:
     before = len(names(reopen(graph).branch()))
     runs = race(race_workers.insert_many, graph, processes=4, rounds=INSERTS)
@@ -59,6 +60,7 @@ def test_four_processes_insert_distinct_keys_and_no_error_reaches_them(graph: st
     assert list(problems(opened)) == []
 
 
+@pytest.mark.slow
 def test_of_eight_writers_that_append_one_key_one_succeeds(graph: str) -> None:
     runs = race(race_workers.append_one, graph, processes=8, rounds=3)
     for outcomes in zip(*runs, strict=True):
@@ -66,6 +68,7 @@ def test_of_eight_writers_that_append_one_key_one_succeeds(graph: str) -> None:
     assert list(problems(reopen(graph))) == []
 
 
+@pytest.mark.slow
 def test_no_strict_update_of_one_entity_is_lost(graph: str) -> None:
     runs = race(race_workers.increment, graph, processes=4, rounds=25)
     assert all(run.count(DONE) == 25 for run in runs)
@@ -74,6 +77,7 @@ def test_no_strict_update_of_one_entity_is_lost(graph: str) -> None:
     assert ages == [{"p.age": 100}]
 
 
+@pytest.mark.slow
 def test_an_edge_never_lands_beside_the_deletion_of_its_end(graph: str) -> None:
     outcomes = pair(race_workers.connect_or_delete, graph)
     opened = reopen(graph)
@@ -87,6 +91,7 @@ def test_an_edge_never_lands_beside_the_deletion_of_its_end(graph: str) -> None:
     assert any(set(pair_) != {DONE} for pair_ in outcomes), "the two never met"
 
 
+@pytest.mark.slow
 def test_one_unique_value_never_has_two_owners(graph: str) -> None:
     outcomes = pair(race_workers.claim, graph)
     opened = reopen(graph)
@@ -99,6 +104,7 @@ def test_one_unique_value_never_has_two_owners(graph: str) -> None:
     assert len(found) == ROUNDS
 
 
+@pytest.mark.slow
 def test_a_second_edge_never_joins_one_where_one_is_allowed(graph: str) -> None:
     outcomes = pair(race_workers.lead, graph)
     opened = reopen(graph)
@@ -122,6 +128,7 @@ def test_of_several_creators_of_one_branch_one_wins(graph: str) -> None:
     assert reopen(graph).branches() == ["main", *(f"review/{number}" for number in range(5))]
 
 
+@pytest.mark.slow
 def test_a_name_is_never_both_a_tag_and_a_branch(graph: str) -> None:
     runs = race(race_workers.tag_or_create_branch, graph, processes=4, rounds=40)
     for outcomes in zip(*runs, strict=True):

@@ -10,6 +10,7 @@ import places
 from faults.soak import soak
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(280)
 def test_killed_writers_lose_no_acknowledged_commit_and_leave_no_part_of_one(
     tmp_path: Path,

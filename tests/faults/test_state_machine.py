@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -358,7 +359,7 @@ def _refused(action: Callable[[], object]) -> str | None:
     return None
 
 
-TestLives = Lives.TestCase
+TestLives = pytest.mark.slow(Lives.TestCase)
 TestLives.settings = settings(
     max_examples=15 if places.is_on_s3() else 40, stateful_step_count=12, deadline=None
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fuzz.agreement import FEATURES
 from fuzz.lives import Life, Load
 from fuzz.queries import run
@@ -9,8 +11,17 @@ from fuzz.reads import Ask
 from fuzz.shorten import shortened
 
 EXAMPLES = 60
+# For every run of the tests: other lives than those of the slow test.
+FEW, ELSEWHERE = 8, 2
 
 
+def test_queries_on_a_few_random_graphs_have_the_answers_of_the_model() -> None:
+    counted = run(FEW, start=ELSEWHERE)
+    assert counted["lives"] >= FEW
+    assert counted["empty"] < counted["Ask"]
+
+
+@pytest.mark.slow
 def test_random_queries_on_random_graphs_have_the_answers_of_the_model() -> None:
     counted = run(EXAMPLES)
     assert counted["lives"] >= EXAMPLES

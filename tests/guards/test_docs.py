@@ -61,7 +61,7 @@ FOLLOWED = [
     pytest.param(
         page,
         id=page.name,
-        marks=[pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
+        marks=[pytest.mark.xdist_group("spark"), pytest.mark.timeout(600), pytest.mark.slow]
         if page.name in SPARK_PAGES
         else [],
     )

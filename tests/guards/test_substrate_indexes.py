@@ -100,6 +100,7 @@ def test_a_compaction_of_the_tail_adds_no_segment(tables: Tables) -> None:
     assert (pin.fragments, index.segments, len(index.uncovered)) == (2, 1, 1)
 
 
+@pytest.mark.slow
 def test_many_upserts_by_an_indexed_id_leave_few_fragments(tables: Tables) -> None:
     pin = world.with_index(tables, world.start(tables, range(1000)), "__id", name="by_id")
     expected = {f"p{number}": number for number in range(1000)}

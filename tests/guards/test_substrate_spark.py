@@ -64,6 +64,7 @@ def records(spark: SparkSession) -> DataFrame:
 NEVER = {"raise_error(word)"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", FAILING)
 def test_whatever_fails_inside_is_told_and_ends_no_job(records: DataFrame, sql: str) -> None:
     found = records.selectExpr(

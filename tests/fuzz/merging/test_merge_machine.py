@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import settings
 
 import places
 from fuzz.merging.machine import Merging
 
-TestMerging = Merging.TestCase
+TestMerging = pytest.mark.slow(Merging.TestCase)
 TestMerging.settings = settings(
     max_examples=8 if places.is_on_s3() else 30, stateful_step_count=15, deadline=None
 )

@@ -127,6 +127,7 @@ def test_the_order_of_members_counts_in_a_tuple() -> None:
     assert hash_tuples([first, second])[0] != hash_tuples([second, first])[0]
 
 
+@pytest.mark.slow
 def test_a_load_in_many_parts_of_hashes_is_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,6 +52,7 @@ def test_a_wrong_line_is_one_document(run: Run, tmp_path: Path, verb: Verb) -> N
         assert not {"╭", "│"} & set(words.stderr), line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", [each for each in VERBS if str(each) not in ENDLESS], ids=str)
 def test_a_failing_verb_is_one_document(run: Run, built: Path, verb: Verb) -> None:
     failed = 0

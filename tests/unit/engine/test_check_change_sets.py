@@ -109,6 +109,7 @@ def rewrite(graph: PlainGraph, change: Any, type_: str = PERSON, **values: Any) 
     graph.commit(view, Replace(type_, ids("ada"), (rows,)), change)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [Changed(), Maintenance()])
 @pytest.mark.parametrize(
     "values",

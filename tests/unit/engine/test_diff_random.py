@@ -117,6 +117,7 @@ def _schema(*, is_wide: bool, has_tool: bool) -> str:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_any_two_states_differ_in_what_their_exports_differ_in(
     seed: int, monkeypatch: pytest.MonkeyPatch

@@ -234,6 +234,7 @@ def test_ids_of_ten_kilobytes_that_begin_alike_are_found_again(graph: Graph, mai
     assert len(page.next_page_token or "") <= 4096
 
 
+@pytest.mark.slow
 def test_a_bulk_load_is_told_by_the_rows_of_its_files() -> None:
     with omnigraph.create(fresh_uri(), schema="node P {\n  n: I64 @key\n}") as graph:
         main = graph.branch()

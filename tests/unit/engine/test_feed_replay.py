@@ -120,6 +120,7 @@ def forget_dropped(replica: Replica, snapshot: Snapshot) -> None:
         image["properties"] = {name: values[name] for name in values if name in known}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_told_of_a_branch_adds_up_to_it(seed: int) -> None:
     chance = random.Random(seed)

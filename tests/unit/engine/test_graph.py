@@ -221,6 +221,7 @@ def test_a_forked_child_is_told_to_open_the_graph_itself(monkeypatch: pytest.Mon
     assert "spawn" in str(caught.value.hint)
 
 
+@pytest.mark.slow
 def test_spawned_processes_write_to_one_graph(tmp_path: Path) -> None:
     uri = fresh_uri(tmp_path / "org.omni")
     graph = company(uri)

@@ -72,6 +72,7 @@ def test_a_branch_whose_deletion_stopped_half_way_is_healthy(damaged: Damaged) -
     assert found(damaged) == []
 
 
+@pytest.mark.slow
 def test_a_graph_may_be_written_while_it_is_checked(damaged: Damaged) -> None:
     graph, is_over = damaged.graph, threading.Event()
 
@@ -205,6 +206,7 @@ def test_a_record_of_a_newer_program_is_named(damaged: Damaged) -> None:
     assert found(damaged) == [f"record: {path}: {path} has format 99; this program reads up to 1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
@@ -305,6 +307,7 @@ def test_a_hint_that_lags_behind_is_as_it_may_be(damaged: Damaged) -> None:
     assert noticed(damaged) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "message"),
     [

@@ -27,6 +27,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
         yield graph
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "text"), HOSTILE.items(), ids=HOSTILE)
 def test_a_hostile_read_keeps_to_its_time(graph: Graph, name: str, text: str) -> None:
     params = params_of(name)

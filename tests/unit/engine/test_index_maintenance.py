@@ -131,6 +131,7 @@ def test_an_optimization_joins_fragments_and_changes_no_entity(graph: Graph) -> 
     assert graph.check().problems == ()
 
 
+@pytest.mark.slow
 def test_many_cycles_of_writing_and_optimizing_settle(graph: Graph) -> None:
     main = graph.branch()
     for cycle in range(7):

@@ -38,6 +38,7 @@ WRITERS, WRITES = 4, 12
 QUIET = Environment(settings=Settings(pause=lambda _: None))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("maintain", [Branch.ensure_indices, Branch.optimize])
 def test_maintenance_beside_writers_loses_nothing(maintain: Callable[[Branch], object]) -> None:
     with omnigraph.create(places.fresh_uri(), schema=SCHEMA, durable=False) as graph:
@@ -104,6 +105,7 @@ def _keep(
         failures.append(error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [*CRASHES, *FAILURES])
 @pytest.mark.parametrize("maintain", [Branch.ensure_indices, Branch.optimize])
 def test_maintenance_that_dies_at_any_step_leaves_the_old_state_or_the_new_one(

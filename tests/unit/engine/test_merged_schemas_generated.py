@@ -173,6 +173,7 @@ def first_model(born: Born) -> Model:
     return Model((ant, bee, Kind(born(), "Eats", (), (ant.births, bee.births))))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_random_migrations_loads_and_merges_agree_with_the_model(data: st.DataObject) -> None:

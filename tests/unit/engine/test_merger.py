@@ -178,6 +178,7 @@ def test_an_edge_merge_is_found_by_traversals_at_once(graph: Graph) -> None:
     assert sorted(row["q.name"] for row in main.query(text).to_pylist()) == ["bob", "eve"]
 
 
+@pytest.mark.slow
 def test_many_rows_are_merged_by_adoption_and_by_rows() -> None:
     with new_graph(person("ada")) as graph:
         main, review = graph.branch(), graph.create_branch("review")

@@ -24,6 +24,7 @@ def view() -> View:
     return view_of(GRAPH, parts=4)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.integers(0, 2**32))
 def test_rows_are_filtered_sorted_cut_off_and_projected_as_by_the_model(
@@ -45,6 +46,7 @@ def test_rows_are_filtered_sorted_cut_off_and_projected_as_by_the_model(
     assert_reads_agree(GRAPH, view, text, conditions.params())
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.integers(0, 2**32))
 def test_groups_and_their_aggregates_are_those_of_the_model(view: View, seed: int) -> None:
@@ -70,6 +72,7 @@ def _calls(random: Random) -> list[tuple[str, str]]:
     return [*sums, *extremes, ("count", random.choice(SHOWN[:-1]))]
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(st.integers(0, 2**32))
 def test_graphs_of_any_content_are_read_as_by_the_model(seed: int) -> None:

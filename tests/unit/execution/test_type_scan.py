@@ -45,6 +45,7 @@ def indexed_view() -> View:
     return indexed(view_of(GRAPH), ITEM, names)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.integers(0, 2**32))
 def test_a_scan_finds_the_rows_that_the_model_finds(

@@ -94,6 +94,7 @@ def test_a_large_orc_file_is_read_in_parts(tmp_path: Path) -> None:
     assert pa.Table.from_batches(batches).equals(table)
 
 
+@pytest.mark.slow
 def test_json_is_utf_8_wherever_it_is_read(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes('{"login": "zoë"}\n'.encode())
     program = (

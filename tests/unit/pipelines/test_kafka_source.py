@@ -46,6 +46,7 @@ def _read(source: KafkaSource, found: dict[str, Any]) -> list[int]:
     )
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_where_the_last_one_ended(broker: tuple[str, Producer]) -> None:
     servers, producer = broker
     source = KafkaSource(servers, ("people",))

@@ -149,6 +149,7 @@ def _faults(folder: Path, text: str) -> list[Fault]:
     return list(iter_faults(life, (*CRASHES, *FAILURES)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(DEFINITIONS))
 def test_a_run_that_ends_at_any_object_is_made_up_for_by_the_next(
     tmp_path: Path, name: str

@@ -3,6 +3,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+import pytest
+
 from omnigraph.lang.lexer import Mode
 from omnigraph.query.query_lint import LintReport, SchemaSource, lint_file
 from omnigraph.schema import load_catalog
@@ -242,6 +244,7 @@ def _mutation(random: Random, name: str) -> str:
     return f"query {name}($n: String, $d: Date?) {{\n  {written}\n}}"
 
 
+@pytest.mark.slow
 def test_a_thousand_queries_over_a_large_schema_are_linted() -> None:
     random = Random(7)
     catalog = load_catalog(large_schema(random))

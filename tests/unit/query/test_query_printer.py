@@ -21,6 +21,7 @@ ROUND_TRIPS = settings(
 )
 
 
+@pytest.mark.slow
 @given(files)
 @ROUND_TRIPS
 def test_a_printed_file_reads_back_as_the_same_tree(file: ast.File) -> None:
@@ -29,6 +30,7 @@ def test_a_printed_file_reads_back_as_the_same_tree(file: ast.File) -> None:
     assert parsed.file == file
 
 
+@pytest.mark.slow
 @given(files)
 @ROUND_TRIPS
 def test_a_printed_file_is_already_formatted(file: ast.File) -> None:
@@ -42,6 +44,7 @@ def test_a_printed_expression_reads_back_as_the_same_tree(expr: ast.Expr) -> Non
     assert projected(print_expr(expr)) == expr
 
 
+@pytest.mark.slow
 @given(exprs)
 @ROUND_TRIPS
 def test_no_printed_pair_of_parentheses_can_be_left_out(expr: ast.Expr) -> None:

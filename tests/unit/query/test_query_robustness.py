@@ -36,6 +36,7 @@ query gone() { delete Mentors where @src = $s and starts_with(x, "y") }""",
 ]
 
 
+@pytest.mark.slow
 def test_mutated_texts_end_in_diagnostics() -> None:
     chooser = random.Random(20)
     for _ in range(25_000):
@@ -64,6 +65,7 @@ def test_deep_nesting_is_one_diagnostic(text: str) -> None:
     assert "nested more than 64 levels deep" in found.message
 
 
+@pytest.mark.slow
 def test_long_chains_are_not_deep() -> None:
     for word in ("or", "and"):
         text = f" {word} ".join(["$a.x"] * 100_000)
@@ -78,6 +80,7 @@ MEGABYTES_10 = 10_000_000
 VALID = SAMPLES[0] + "\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -101,6 +104,7 @@ def test_megabytes_of_garbage_end_in_diagnostics(text: str) -> None:
     assert parsed.file == ast.File(())
 
 
+@pytest.mark.slow
 def test_megabytes_of_comments_are_nothing() -> None:
     assert parse_query_file("/**/" * 500_000).file == ast.File(())
 
@@ -112,6 +116,7 @@ def test_ten_megabytes_of_one_string_are_one_string() -> None:
     assert isinstance(query.body, ast.MutationBody)
 
 
+@pytest.mark.slow
 def test_ten_megabytes_of_queries_are_read() -> None:
     count = MEGABYTES_10 // len(VALID)
     assert len(parse_query_file(VALID * count).file.queries) == count

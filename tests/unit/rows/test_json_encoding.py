@@ -45,6 +45,7 @@ def test_a_value_is_spelled_like_the_dump_of_its_json(scalar: Scalar, data: st.D
     check(data.draw(st.lists(st.none() | SCALAR_VALUES[scalar])), make_scalar_type(scalar))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scalar", SCALARS)
 @given(data=st.data())
 def test_a_list_is_spelled_with_its_nulls(scalar: Scalar, data: st.DataObject) -> None:

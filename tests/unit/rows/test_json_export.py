@@ -110,6 +110,7 @@ def spelled(graph: Mapping[TypeKey, Entities]) -> str:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(entities_of(ZEBRA), entities_of(ZIPS), entities_of(BARE))
 def test_an_export_has_the_lines_of_the_slow_one(

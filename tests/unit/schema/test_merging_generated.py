@@ -6,6 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from itertools import count
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -171,6 +172,7 @@ def _key(kind: Kind) -> TypeKey:
     return TypeKey(TypeKind.NODE if kind.ends is None else TypeKind.EDGE, kind.name)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(data=st.data())
 def test_random_migrations_and_merges_agree_with_the_model(data: st.DataObject) -> None:

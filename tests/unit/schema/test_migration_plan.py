@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 
 from omnigraph.lang.diagnostic_codes import CODES
@@ -170,6 +171,7 @@ def test_lint_codes_are_classified_as_published() -> None:
     assert " ".join(Family) == "DS MF CD BC NM OW NL VE ED LK"
 
 
+@pytest.mark.slow
 @steady
 @given(catalogs())
 def test_a_plan_from_a_schema_to_itself_is_empty_and_supported(catalog: Catalog) -> None:

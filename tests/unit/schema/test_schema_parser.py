@@ -252,6 +252,7 @@ def test_deep_nesting_ends_in_diagnostics(opener: str) -> None:
 TEN_MEGABYTES = 10_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "piece", "after", "codes"),
     [
@@ -273,6 +274,7 @@ def test_a_file_of_ten_megabytes_is_read(
     assert {found.code for found in compiled.diagnostics} == codes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["/**/", "/* a\n */", "//\n"])
 def test_a_megabyte_of_comments_takes_linear_time(piece: str) -> None:
     text = "node A {" + piece * (1_000_000 // len(piece)) + "}"

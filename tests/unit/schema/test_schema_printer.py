@@ -124,6 +124,7 @@ gaps = st.lists(st.one_of(st.sampled_from([" ", "\n", "\t"]), line_comments, blo
 )
 
 
+@pytest.mark.slow
 @given(schemas)
 @settings(max_examples=200, deadline=None)
 def test_printing_and_parsing_gives_an_equal_tree(schema: Schema) -> None:
@@ -132,6 +133,7 @@ def test_printing_and_parsing_gives_an_equal_tree(schema: Schema) -> None:
     assert parsed.schema == schema
 
 
+@pytest.mark.slow
 @given(schemas)
 @settings(max_examples=100, deadline=None)
 def test_printed_text_is_already_formatted(schema: Schema) -> None:
@@ -139,6 +141,7 @@ def test_printed_text_is_already_formatted(schema: Schema) -> None:
     assert format_schema(text) == text
 
 
+@pytest.mark.slow
 @given(schemas, st.data())
 @settings(max_examples=200, deadline=None)
 def test_formatting_keeps_the_tree_and_every_comment(schema: Schema, data: st.DataObject) -> None:

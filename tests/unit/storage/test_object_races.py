@@ -6,6 +6,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 from omnigraph.storage import open_objects
 from stores import S3Server
 
@@ -33,6 +35,7 @@ def test_of_racing_processes_exactly_one_creates_a_file(tmp_path: Path) -> None:
     check_race(str(tmp_path / "graph"), {})
 
 
+@pytest.mark.slow
 def test_of_racing_processes_exactly_one_creates_an_object_in_s3(s3: S3Server) -> None:
     check_race(f"s3://{s3.new_bucket()}/graph", s3.options)
 

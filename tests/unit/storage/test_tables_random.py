@@ -101,6 +101,7 @@ class History:
         return self.choice.sample(sorted(self.expected), count)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_any_history_shows_what_was_written(tmp_path: Path, seed: int) -> None:
     choice = random.Random(seed)

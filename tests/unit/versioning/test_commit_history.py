@@ -74,6 +74,7 @@ def test_an_unknown_commit_is_not_found(fast_graph: SmallGraph, commit: str) -> 
         fast_graph.history.read_by_commit(commit)
 
 
+@pytest.mark.slow
 def test_finding_a_commit_takes_a_logarithmic_number_of_reads(fast_graph: SmallGraph) -> None:
     records = [fast_graph.insert({f"p{number}": "x"}) for number in range(1_000)]
     again = fast_graph.reopened()

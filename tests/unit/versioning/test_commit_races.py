@@ -139,6 +139,7 @@ def insert_people(folder: Path, prefix: str, count: int) -> None:
         graph.insert({f"{prefix}-{number}": "x"})
 
 
+@pytest.mark.slow
 def test_processes_that_insert_different_people_all_succeed(tmp_path: Path) -> None:
     graph = local_graph(tmp_path)
     paths = [str(Path(__file__).parents[2]), str(Path(__file__).parents[3] / "src")]

@@ -105,6 +105,7 @@ def _state(graph: SmallGraph) -> dict[str, object]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_an_operation_that_dies_or_fails_at_any_step_happened_or_did_not(
     new_storage: Callable[[], Storage], operation: str

@@ -135,6 +135,7 @@ def test_several_lines_are_read_as_the_model_reads_them(text: list[str], dialect
     assert_agreement("\n".join(text), dialect)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", NUMBERS + TEXTS + OTHERS)
 def test_every_odd_value_is_read_alike_in_every_property(value: str) -> None:
     for name in properties:

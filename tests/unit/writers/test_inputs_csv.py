@@ -190,6 +190,7 @@ def arrow_records(data: bytes) -> list[tuple[int, str]]:
     return found
 
 
+@pytest.mark.slow
 @given(st.text('ab"",,\n\n\r', max_size=24), st.sampled_from([1, 2, 3, 5, 1000]))
 @settings(deadline=None, max_examples=500)
 @example('5" x,"6"\n7,"\n"', 1)

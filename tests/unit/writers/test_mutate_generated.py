@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -133,6 +134,7 @@ _bodies = st.lists(_writes, min_size=1, max_size=6) | st.lists(_deletes, min_siz
 _steps = st.lists(st.tuples(_bodies, _params), min_size=1, max_size=6)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(_steps)
 def test_generated_mutations_agree_with_the_model(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -103,6 +104,7 @@ def entities(name: str, values: dict[str, st.SearchStrategy[Any]]) -> st.SearchS
     return st.fixed_dictionaries(ids | ends | {each: values[each] for each in ("t", "n", "e")})
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(data=st.data(), schema=schemas)
 def test_every_write_is_accepted_or_refused_as_by_the_model(

@@ -47,6 +47,7 @@ def view() -> View:
     return view_of(GRAPH, parts=3)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.integers(0, 2**32))
 def test_rows_are_ordered_cut_off_and_projected_as_by_the_model(view: View, seed: int) -> None:
@@ -64,6 +65,7 @@ def test_rows_are_ordered_cut_off_and_projected_as_by_the_model(view: View, seed
     assert_reads_agree(GRAPH, view, text)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.integers(0, 2**32))
 def test_groups_are_those_of_the_model(view: View, seed: int) -> None:

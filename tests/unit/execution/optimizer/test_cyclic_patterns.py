@@ -166,6 +166,7 @@ def test_a_cycle_gives_the_rows_of_the_model_from_any_source(seed: int) -> None:
         assert row_text(planned_rows(plan, reading_of(view, plan, access=access))) == expected, text
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(seed=st.integers(0, 2**32))
 def test_the_order_of_a_cycle_meets_about_as_few_rows_as_the_best(seed: int) -> None:

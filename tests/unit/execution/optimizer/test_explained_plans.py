@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from omnigraph.execution.optimizer.explain_plan import Explained
 from omnigraph.execution.optimizer.read_planner import Planner
 from omnigraph.execution.query_budget import Access
@@ -87,6 +89,7 @@ def test_blocks_and_what_follows_from_keys_are_listed() -> None:
     assert len(follows) == 1
 
 
+@pytest.mark.slow
 def test_any_read_can_be_explained_on_any_source() -> None:
     for seed in range(60):
         text = random_read(seed)

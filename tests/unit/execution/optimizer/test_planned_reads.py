@@ -20,6 +20,7 @@ from unit.execution.optimizer.random_reads import random_read, world
 _WORLDS = 12
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(seed=st.integers(0, 2**32))
 def test_a_read_of_whole_types_gives_the_rows_of_the_model(seed: int) -> None:

@@ -107,6 +107,7 @@ def assert_agrees(branch: Branch, docs: Docs) -> None:
         assert found(branch, f'$d: Doc {{ k: "{one}" }} {text}', query) == [one] * (one in held)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_an_index_keeps_the_rows_that_a_look_at_every_text_keeps(
     branch: Branch, is_indexed: bool, seed: int

@@ -252,6 +252,7 @@ def _faults(folder: Path) -> list[Fault]:
     return list(iter_faults(lambda steps: world.run(steps=steps), (*CRASHES, *FAILURES)))
 
 
+@pytest.mark.slow
 def test_a_file_that_comes_back_is_loaded_once_wherever_a_process_ends(tmp_path: Path) -> None:
     faults = _faults(tmp_path / "counted")
     # A start, the key, three marks, an event and an end.

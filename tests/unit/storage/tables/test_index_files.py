@@ -167,6 +167,7 @@ def test_a_table_can_be_read_while_it_is_indexed(tables: Tables) -> None:
     assert failures == []
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32))
 def test_maintenance_replayed_over_random_writes_loses_and_repeats_nothing(seed: int) -> None:

@@ -23,6 +23,7 @@ from unit.execution.model_views import add_edges, add_nodes, model_graph, plan_o
 from unit.execution.sources.index.walks import SCHEMA, Plain, Told, random_graph, random_question
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32))
 def test_lookups_say_what_the_entities_say_in_whatever_order_they_are_asked(seed: int) -> None:

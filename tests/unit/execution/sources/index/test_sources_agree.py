@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from unit.execution.model_views import view_of
 from unit.execution.sources.index.walks import Told, random_graph, random_question
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32))
 def test_both_sources_give_the_same_answers(seed: int) -> None:

@@ -246,6 +246,7 @@ def _whose(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(recent_writes, "STEP_BYTES_MAX", -1)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_eager", "_whose")
 @pytest.mark.parametrize("seed", range(8))
 def test_sources_that_follow_a_branch_say_what_fresh_ones_say(seed: int) -> None:
@@ -283,6 +284,7 @@ def _forget_some(source: TopologySource, random: Random) -> None:
                 type_.rows.parts.evict(name)
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 2**32))
 def test_older_snapshots_stay_readable_in_any_order(seed: int) -> None:

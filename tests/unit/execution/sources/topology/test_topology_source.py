@@ -104,6 +104,7 @@ def test_nodes_are_known_by_their_rows(source: TopologySource) -> None:
 ends = st.tuples(st.integers(0, 7), st.integers(0, 7))
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.lists(ends, max_size=40), st.lists(ends, max_size=20), st.data())
 def test_neighbours_and_edges_are_those_of_plain_lists(
