@@ -282,6 +282,7 @@ def _check_blobs(graph: Graph) -> None:
             graph.branch().blob("node", "Person", name, "photo")
 
 
+@pytest.mark.slow
 def test_the_commands_carry_a_graph_of_everything_byte_for_byte(
     exported: tuple[Path, bytes], tmp_path: Path
 ) -> None:

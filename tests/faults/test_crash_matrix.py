@@ -42,8 +42,7 @@ NEXT_SCHEMA = NEXT_SCHEMA.replace("node Note {", 'node Memo @rename_from("Note")
 NEXT_SCHEMA += "node Office { city: String @key }\nedge WorksAt: Person -> Office\n"
 
 QUIET = Environment(settings=Settings(pause=lambda _: None))
-# Enough that ids and rows leave the record and are written ahead.
-MANY = 1_200
+MANY = 1_200  # enough that ids and rows leave the record and are written ahead
 BULK = 100_000
 
 
@@ -398,7 +397,7 @@ def _leaves_no_notes(place: Place) -> None:
         assert state(graph) == before
 
 
-# Writers all of whose steps are steps of the log.
+# All of their steps are steps of the log.
 ONLY_IN_THE_LOG = {
     *("create-branch", "delete-branch", "create-tag", "delete-tag"),
     *("empty-load", "fast-forward", "cleanup"),
@@ -430,6 +429,7 @@ def test_a_crash_at_any_durable_step_shows_all_or_nothing(place: Place, writer: 
     assert _check_crashes(place, writer, is_tried) >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(places.is_on_s3(), reason="every writer is tried there")
 def test_a_crash_of_a_writer_on_s3_shows_all_or_nothing(tmp_path: Path) -> None:
     delete = next(each for each in WRITERS if each.name == "delete")

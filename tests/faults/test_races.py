@@ -113,6 +113,7 @@ def test_a_second_edge_never_joins_one_where_one_is_allowed(graph: str) -> None:
     assert opened.branch().count("Leads") == ROUNDS
 
 
+@pytest.mark.slow
 def test_of_several_creators_of_one_graph_one_wins(tmp_path: Path) -> None:
     uri = places.fresh_uri(tmp_path / "new.omni")
     runs = race(race_workers.create_graph, uri, processes=4, rounds=3)

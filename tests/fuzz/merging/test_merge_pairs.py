@@ -27,6 +27,7 @@ def both() -> Iterator[Both]:
     made.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_an_operation_meets_every_other_one_as_in_the_model(both: Both, name: str) -> None:
     names = list(OPERATIONS)
