@@ -28,6 +28,13 @@ OPTION_WAYS = "--uri URI or --store URI"
 
 JSON = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 BRANCH = Annotated[str, typer.Option("--branch", metavar="NAME", help="The branch.")]
+COMMIT = Annotated[
+    str,
+    typer.Argument(
+        metavar="COMMIT",
+        help="The id of the commit, or a tag, a branch, a version or a time that stands for it.",
+    ),
+]
 IF_COMMIT = Annotated[
     str | None,
     typer.Option(

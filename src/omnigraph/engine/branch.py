@@ -12,7 +12,7 @@ from omnigraph.engine import arguments, feed, optimize
 from omnigraph.engine.blob_reader import Blob
 from omnigraph.engine.commit import Commit, commit_of, counts_of
 from omnigraph.engine.commit_loop import Terms, write
-from omnigraph.engine.diff import Diff, StateRef, compute_diff, resolve_ref
+from omnigraph.engine.diff import Diff, compute_diff
 from omnigraph.engine.entity_changes import parse_filters
 from omnigraph.engine.entity_history import EntityVersion, compute_blame, entity_of, iter_history
 from omnigraph.engine.graph_session import Session
@@ -23,9 +23,10 @@ from omnigraph.engine.load_dispatch import (
     OnError,
     load_source,
 )
-from omnigraph.engine.merger import Mergeable, Merger, Prefer
+from omnigraph.engine.merger import Merger, Prefer
 from omnigraph.engine.optimize import IndexBuildResult, OptimizeResult
 from omnigraph.engine.read_requests import ReadEngine, build_read_request
+from omnigraph.engine.refs import StateRef, resolve
 from omnigraph.engine.snapshot import EntityKind, Snapshot
 from omnigraph.engine.write_operations import MigrationOperation, MutationOperation
 from omnigraph.engine.write_results import (
@@ -228,7 +229,7 @@ class Branch:
         so what this branch did meanwhile is not listed. `Graph.diff` compares two states directly.
         """
         session = self._session
-        new = resolve_ref(session, "other", other)
+        new = resolve(session, "other", other).at
         base = session.resources.lineage.find_merge_base(session.read_head(self._stream), new)
         return compute_diff(session, base, new, parse_filters(kinds, types, ops))
 
@@ -365,7 +366,7 @@ class Branch:
 
     def merge(
         self,
-        source: Mergeable,
+        source: StateRef,
         *,
         prefer: Prefer = None,
         delete_branch: bool = False,
@@ -373,7 +374,9 @@ class Branch:
         if_commit: Commit | str | None = None,
         key: str | None = None,
     ) -> MergeResult:
-        """Bring what another branch, or a commit or snapshot, changed into this one.
+        """Bring what another branch, or any other state, changed into this one.
+
+        A text is what `Graph.snapshot` takes; times and versions are those of main.
 
         Where both changed an entity, `prefer` takes `ours` (this branch) or `theirs`, for all
         conflicts or by kind; without, and for broken rules, a MergeConflictError is raised.
@@ -383,41 +386,47 @@ class Branch:
         terms = _build_terms(if_commit, message=message, key=key)
         return self._merger.merge(source, prefer=prefer, delete_branch=delete_branch, terms=terms)
 
-    def plan_merge(self, source: Mergeable, *, prefer: Prefer = None) -> MergePlan:
+    def plan_merge(self, source: StateRef, *, prefer: Prefer = None) -> MergePlan:
         """What a merge would do now, with every conflict; nothing is published."""
         return self._merger.plan(source, prefer=prefer)
 
     def revert(
         self,
-        commit: Commit | str,
+        commit: StateRef,
         *,
         prefer: Prefer = None,
         message: str | None = None,
         if_commit: Commit | str | None = None,
         key: str | None = None,
     ) -> MergeResult:
-        """Undo what a commit changed, in a new commit; what changed since then is a conflict."""
+        """Undo what a commit changed, in a new commit; what changed since then is a conflict.
+
+        A version or a time is one of this branch.
+        """
         terms = _build_terms(if_commit, message=message, key=key)
         return self._merger.revert(commit, prefer=prefer, terms=terms)
 
-    def plan_revert(self, commit: Commit | str, *, prefer: Prefer = None) -> MergePlan:
+    def plan_revert(self, commit: StateRef, *, prefer: Prefer = None) -> MergePlan:
         """What a revert would do now, with every conflict; nothing is published."""
         return self._merger.plan_revert(commit, prefer=prefer)
 
     def cherry_pick(
         self,
-        commit: Commit | str,
+        commit: StateRef,
         *,
         prefer: Prefer = None,
         message: str | None = None,
         if_commit: Commit | str | None = None,
         key: str | None = None,
     ) -> MergeResult:
-        """Change here what a commit of any branch changed there, in a new commit."""
+        """Change here what a commit of any branch changed there, in a new commit.
+
+        A version or a time is one of main.
+        """
         terms = _build_terms(if_commit, message=message, key=key)
         return self._merger.cherry_pick(commit, prefer=prefer, terms=terms)
 
-    def plan_cherry_pick(self, commit: Commit | str, *, prefer: Prefer = None) -> MergePlan:
+    def plan_cherry_pick(self, commit: StateRef, *, prefer: Prefer = None) -> MergePlan:
         """What a cherry-pick would do now, with every conflict; nothing is published."""
         return self._merger.plan_cherry_pick(commit, prefer=prefer)
 
@@ -477,7 +486,7 @@ class Branch:
 
     @property
     def _merger(self) -> Merger:
-        return Merger(self.graph, self._session, self._stream)
+        return Merger(self._session, self._stream)
 
 
 def _build_terms(

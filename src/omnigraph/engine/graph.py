@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
-from omnigraph import versioning
 from omnigraph.engine import arguments, feed
 from omnigraph.engine.branch import Branch
 from omnigraph.engine.check.graph_check import COMMITS_MAX, CheckReport, check_graph
-from omnigraph.engine.commit import Commit, commit_of
-from omnigraph.engine.diff import Diff, StateRef, compute_diff, resolve_name, resolve_ref
+from omnigraph.engine.commit import Commit
+from omnigraph.engine.diff import Diff, compute_diff
 from omnigraph.engine.entity_changes import parse_filters
 from omnigraph.engine.graph_session import Session
-from omnigraph.engine.refs import resolve_source, use_newest
+from omnigraph.engine.refs import StateRef, resolve, use_newest
 from omnigraph.engine.repair import RepairReport, repair
 from omnigraph.engine.resources import Environment, Storage, open_storage
 from omnigraph.engine.retention import CleanupReport, Tag, build_policy, cleanup, tag_of
@@ -193,18 +192,16 @@ class Graph:
         """The names of all branches: main first, then by name."""
         return self._session.resources.branches.list()
 
-    def create_branch(
-        self, name: str, *, source: Branch | Snapshot | Commit | str = MAIN_BRANCH
-    ) -> Branch:
-        """Start a branch at another one, given itself or by name, at a snapshot or at a commit."""
+    def create_branch(self, name: str, *, source: StateRef = MAIN_BRANCH) -> Branch:
+        """Start a branch at another one, or at any other state that `snapshot` takes."""
         arguments.require_text("name", name)
-        resolve = partial(self._resolve_source, source)
+        find = partial(resolve, self._session, "source", source, expects_branch=True)
         branches = self._session.resources.branches
         stream = use_newest(
             self._session,
-            resolve(),
-            resolve=resolve,
-            use=lambda at: branches.create(name, at=at, actor=self.actor),
+            find(),
+            resolve_again=find,
+            use=lambda found: branches.create(name, at=found.at, actor=self.actor),
         )
         return Branch(self, self._session, stream)
 
@@ -213,23 +210,22 @@ class Graph:
         arguments.require_text("name", name)
         self._session.resources.branches.delete(name, actor=self.actor)
 
-    def snapshot(self, at: str | int | datetime | Commit, *, branch: str = MAIN_BRANCH) -> Snapshot:
-        """The graph as of a commit, a version of a branch, or a time on one.
+    def snapshot(self, at: StateRef, *, branch: str = MAIN_BRANCH) -> Snapshot:
+        """The graph as of a branch, a commit, a version of a branch, or a time on one.
 
         A text is the name of a branch or of a tag, the id of a commit, or a version, a time or a
         date of the branch. One in whole seconds covers its second; a date is its start in UTC.
         """
         arguments.require_text("branch", branch)
-        return Snapshot(self._session, self._resolve_snapshot(at, branch))
+        return Snapshot(self._session, resolve(self._session, "at", at, branch=branch).at)
 
-    def commit(self, commit_id: str) -> Commit:
-        """A commit of any branch."""
-        arguments.require_text("commit_id", commit_id)
-        return commit_of(self._session.resources.history.read_commit(commit_id))
+    def commit(self, at: StateRef) -> Commit:
+        """The commit of a state: by its id, or by anything else that `snapshot` takes."""
+        return self._session.read_commit(resolve(self._session, "at", at).at)
 
     def commit_changes(
         self,
-        commit: Commit | str,
+        commit: StateRef,
         *,
         limit: int | None = None,
         page_token: str | None = None,
@@ -238,12 +234,9 @@ class Graph:
         ops: Collection[str] | None = None,
     ) -> feed.ChangesPage:
         """A page of what a commit changed, relative to its first parent, with images."""
-        commit_id = (
-            commit.id if isinstance(commit, Commit) else arguments.require_text("commit", commit)
-        )
         return feed.read_commit_changes(
             self._session,
-            commit_id,
+            resolve(self._session, "commit", commit).at.commit,
             page_token=arguments.require_optional_text("page_token", page_token),
             filters=parse_filters(kinds, types, ops),
             limits=feed.parse_limits(limit),
@@ -264,7 +257,7 @@ class Graph:
         and `edge`; `ops` are `insert`, `update` and `delete`.
         """
         session = self._session
-        states = resolve_ref(session, "old", old), resolve_ref(session, "new", new)
+        states = resolve(session, "old", old).at, resolve(session, "new", new).at
         return compute_diff(session, *states, parse_filters(kinds, types, ops))
 
     def execute(
@@ -326,16 +319,16 @@ class Graph:
         """
         return repair(self._session, confirm=confirm, force=force)
 
-    def tag(self, name: str, at: Branch | Snapshot | Commit | str = MAIN_BRANCH) -> Tag:
+    def tag(self, name: str, at: StateRef = MAIN_BRANCH) -> Tag:
         """Name a commit, which keeps it readable for good: the head of a branch, or any other."""
         arguments.require_text("name", name)
-        resolve = partial(resolve_ref, self._session, "at", at)
+        find = partial(resolve, self._session, "at", at)
         tags = self._session.resources.branches.tags
         tag = use_newest(
             self._session,
-            resolve(),
-            resolve=resolve,
-            use=lambda place: tags.create(name, at=place, actor=self.actor),
+            find(),
+            resolve_again=find,
+            use=lambda found: tags.create(name, at=found.at, actor=self.actor),
         )
         return tag_of(tag)
 
@@ -360,49 +353,6 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"Graph({self.uri!r})"
-
-    def _resolve_source(self, source: Branch | Snapshot | Commit | str) -> versioning.Snapshot:
-        match source:
-            case Snapshot():
-                return self._require_own(source).at
-            case Branch():
-                return self._require_own(source.snapshot()).at
-            case Commit():
-                return self._resolve_snapshot(source, MAIN_BRANCH)
-            case str():
-                return resolve_source(self._session, arguments.require_text("source", source))[0]
-            case _:
-                raise InvalidArgumentError(
-                    "source",
-                    f"a {type(source).__name__} is not a state to start from",
-                    hint="pass a branch or its name, a tag, a snapshot or a commit",
-                )
-
-    def _require_own(self, snapshot: Snapshot) -> Snapshot:
-        if snapshot.uri != self.uri:
-            raise InvalidArgumentError("source", f"{snapshot!r} is of the graph at {snapshot.uri}")
-        return snapshot
-
-    def _resolve_snapshot(
-        self, at: str | int | datetime | Commit, branch: str
-    ) -> versioning.Snapshot:
-        resources = self._session.resources
-        match at:
-            case Commit():
-                return resources.history.read_by_commit(at.id)
-            case str():
-                return resolve_name(self._session, arguments.require_text("at", at), branch=branch)
-            case bool():
-                raise InvalidArgumentError("at", f"{at} is not a version")
-            case int():
-                return resources.history.read_by_seq(resources.branches.resolve(branch), at)
-            case datetime():
-                stream = resources.branches.resolve(branch)
-                return resources.history.read_by_time(stream, arguments.to_microseconds(at))
-            case _:
-                raise InvalidArgumentError(
-                    "at", f"a {type(at).__name__} names no commit", hint="pass a commit or its id"
-                )
 
 
 def execute_statement(

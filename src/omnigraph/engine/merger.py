@@ -7,18 +7,22 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from omnigraph import versioning
-from omnigraph.engine import arguments
 from omnigraph.engine.commit import Commit, changes_of, commit_of
 from omnigraph.engine.commit_loop import Terms, WriteOutcome, write
 from omnigraph.engine.graph_session import Session
-from omnigraph.engine.refs import resolve_source, use_newest
-from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.refs import (
+    BranchLike,
+    ResolvedRef,
+    SnapshotLike,
+    StateRef,
+    resolve,
+    use_newest,
+)
 from omnigraph.engine.write_results import MergePlan, MergeResult, MergeSummary, summarize_merge
 from omnigraph.errors import (
-    BranchNotFoundError,
     BranchRefusedError,
     CommitHasNoParentError,
     CommitNotFoundError,
@@ -28,6 +32,7 @@ from omnigraph.errors import (
 )
 from omnigraph.rows.view import View
 from omnigraph.versioning import BranchAt, Record, Retained, Stream, Transaction
+from omnigraph.versioning.record import MAIN_BRANCH
 from omnigraph.writers.merge.conflict_kinds import MergeAction, parse_preferences
 from omnigraph.writers.merge.merge_commit import CheckedMerge, build_merge_transaction, check_merge
 from omnigraph.writers.merge.merge_sides import MergeSides
@@ -35,12 +40,7 @@ from omnigraph.writers.merge.three_way import merge_three_way
 from omnigraph.writers.prepare import Request
 from omnigraph.writers.row_staging import RowStaging
 
-if TYPE_CHECKING:
-    from omnigraph.engine.branch import Branch
-    from omnigraph.engine.graph import Graph
-
 Prefer: TypeAlias = str | Mapping[str, str] | None
-Mergeable: TypeAlias = "Branch | Snapshot | Commit | str"
 
 UP_TO_DATE = "already_up_to_date"
 FAST_FORWARD = "fast_forward"
@@ -56,15 +56,6 @@ _PICKED: Final = re.compile(
     r"(, the [a-z-]+ of [0-9A-Z]{26})?(: (?P<text>.*))?",
     re.DOTALL,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _MergeSource:
-    """What is merged: a commit, and the name callers know it by, which may be that of a branch."""
-
-    name: str
-    at: versioning.Snapshot
-    is_branch: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,13 +210,12 @@ def _check_merge(
 class Merger:
     """Merges into one branch."""
 
-    def __init__(self, graph: Graph, session: Session, stream: Stream) -> None:
-        self._graph = graph
+    def __init__(self, session: Session, stream: Stream) -> None:
         self._session = session
         self._stream = stream
 
     def merge(
-        self, source: Mergeable, *, prefer: Prefer, delete_branch: bool, terms: Terms
+        self, source: StateRef, *, prefer: Prefer, delete_branch: bool, terms: Terms
     ) -> MergeResult:
         """Bring a commit into the branch."""
         # Before the source is looked for: an earlier request with this key may have ended it.
@@ -238,9 +228,9 @@ class Merger:
                 f"{found.name} is not a branch",
                 hint="pass the branch that is to end",
             )
-        merge = partial(self._merge, found, parse_preferences(prefer), terms)
+        merge = partial(self._merge, parse_preferences(prefer), terms)
         operation, written = use_newest(
-            self._session, found.at, resolve=lambda: self._resolve_source(source).at, use=merge
+            self._session, found, resolve_again=partial(self._resolve_source, source), use=merge
         )
         if written.is_repeated and written.record is not None:
             return self._answer_repeated_merge(source, written.record, delete_branch=delete_branch)
@@ -253,37 +243,36 @@ class Merger:
 
     def _merge(
         self,
-        found: _MergeSource,
         chosen: Mapping[str, str],
         terms: Terms,
-        at: versioning.Snapshot,
+        source: ResolvedRef,
     ) -> tuple[MergeOperation, WriteOutcome]:
         """Merge a commit of a source, and keep it meanwhile."""
-        operation = MergeOperation(self._session, at, chosen)
-        with self._acquire_lease(replace(found, at=at)) as retained:
+        operation = MergeOperation(self._session, source.at, chosen)
+        with self._acquire_lease(source) as retained:
             terms = replace(terms, requires=(retained,))
             return operation, write(self._session, self._stream, operation, terms)
 
-    def plan(self, source: Mergeable, *, prefer: Prefer) -> MergePlan:
+    def plan(self, source: StateRef, *, prefer: Prefer) -> MergePlan:
         """What a merge would do now; nothing is published."""
         found = self._resolve_source(source)
         return self._plan(
             MergeOperation(self._session, found.at, parse_preferences(prefer)), found.name
         )
 
-    def revert(self, commit: Commit | str, *, prefer: Prefer, terms: Terms) -> MergeResult:
+    def revert(self, commit: StateRef, *, prefer: Prefer, terms: Terms) -> MergeResult:
         """Undo what a commit changed, as a commit of its own."""
         return self._pick(commit, MergeAction.REVERT, prefer, terms)
 
-    def cherry_pick(self, commit: Commit | str, *, prefer: Prefer, terms: Terms) -> MergeResult:
+    def cherry_pick(self, commit: StateRef, *, prefer: Prefer, terms: Terms) -> MergeResult:
         """Do what a commit changed on this branch too, as a commit of its own."""
         return self._pick(commit, MergeAction.CHERRY_PICK, prefer, terms)
 
-    def plan_revert(self, commit: Commit | str, *, prefer: Prefer) -> MergePlan:
+    def plan_revert(self, commit: StateRef, *, prefer: Prefer) -> MergePlan:
         """What a revert would do now; nothing is published."""
         return self._plan_pick(self._resolve_pick(commit, MergeAction.REVERT), prefer)
 
-    def plan_cherry_pick(self, commit: Commit | str, *, prefer: Prefer) -> MergePlan:
+    def plan_cherry_pick(self, commit: StateRef, *, prefer: Prefer) -> MergePlan:
         """What a cherry-pick would do now; nothing is published."""
         return self._plan_pick(self._resolve_pick(commit, MergeAction.CHERRY_PICK), prefer)
 
@@ -304,7 +293,7 @@ class Merger:
         )
 
     def _pick(
-        self, commit: Commit | str, action: MergeAction, prefer: Prefer, terms: Terms
+        self, commit: StateRef, action: MergeAction, prefer: Prefer, terms: Terms
     ) -> MergeResult:
         if (made := self._find_repeated(terms)) is not None:
             return self._build_repeated_result(_OUTCOMES[action], _name_of(commit), made)
@@ -330,7 +319,7 @@ class Merger:
         return self._session.resources.history.find_by_key(self._stream, terms.key)
 
     def _answer_repeated_merge(
-        self, source: Mergeable, made: Record, *, delete_branch: bool
+        self, source: StateRef, made: Record, *, delete_branch: bool
     ) -> MergeResult:
         """The answer of a merge that was made before; what it left undone is done now."""
         name = _name_of(source)
@@ -339,7 +328,7 @@ class Merger:
         if not delete_branch:
             return result
         error = None
-        with suppress(BranchNotFoundError, CommitNotFoundError):
+        with suppress(BranchRefusedError):
             at = self._session.resources.branches.resolve(name)
             # Another branch of that name was never merged by this request.
             if made.merged is not None and at.id == made.merged.stream:
@@ -383,49 +372,24 @@ class Merger:
             done=summarize_merge(checked),
         )
 
-    def _resolve_source(self, source: Mergeable) -> _MergeSource:
+    def _resolve_source(self, source: StateRef) -> ResolvedRef:
         """The commit that is merged: captured now, whatever happens to its branch later."""
-        match source:
-            case Snapshot():
-                if source.uri != self._session.uri:
-                    raise InvalidArgumentError(
-                        "source", f"{source!r} is of the graph at {source.uri}"
-                    )
-                self._session.resources.branches.require_retained(source.at)
-                return _MergeSource(source.at.commit, source.at)
-            case Commit():
-                return _MergeSource(
-                    source.id, self._session.resources.history.read_by_commit(source.id)
-                )
-            case str():
-                return self._resolve_name(arguments.require_text("source", source))
-            case _ if isinstance(name := getattr(source, "name", None), str):
-                if source.graph.uri != self._session.uri:
-                    raise InvalidArgumentError("source", f"{source!r} is of another graph")
-                return self._build_branch_source(name, source.snapshot().at)
-        raise InvalidArgumentError(
-            "source",
-            f"a {type(source).__name__} cannot be merged",
-            hint="pass a branch or its name, a tag, a snapshot or a commit",
-        )
+        found = resolve(self._session, "source", source, expects_branch=True)
+        if not found.is_branch:
+            self._session.resources.branches.require_retained(found.at)
+        elif found.at.stream.id == self._stream.id:
+            raise BranchRefusedError(
+                f"branch '{found.name}' cannot be merged into itself", branch=found.name
+            )
+        return found
 
-    def _acquire_lease(self, source: _MergeSource) -> AbstractContextManager[Retained]:
+    def _acquire_lease(self, source: ResolvedRef) -> AbstractContextManager[Retained]:
         """Around a merge: what it is made from is not collected, or the merge is refused."""
         branches = self._session.resources.branches
         # The newest commit of a branch stays for the grace, whatever happens to the branch.
         if source.is_branch:
             return nullcontext(Retained(partial(branches.require_retained, source.at)))
         return branches.leases.acquire(source.at)
-
-    def _resolve_name(self, name: str) -> _MergeSource:
-        """A branch or a tag by its name, or a commit by its id."""
-        at, is_branch = resolve_source(self._session, name)
-        return self._build_branch_source(name, at) if is_branch else _MergeSource(name, at)
-
-    def _build_branch_source(self, name: str, at: versioning.Snapshot) -> _MergeSource:
-        if at.stream.id == self._stream.id:
-            raise BranchRefusedError(f"branch '{name}' cannot be merged into itself", branch=name)
-        return _MergeSource(name, at, is_branch=True)
 
     def _delete(self, name: str, merged: str) -> str | None:
         """End a merged branch; why not, if it cannot be. What it got meanwhile is not lost."""
@@ -436,10 +400,11 @@ class Merger:
             return error.message
         return None
 
-    def _resolve_pick(self, commit: Commit | str, action: MergeAction) -> _PickedCommit:
-        name = arguments.require_text("commit", commit.id if isinstance(commit, Commit) else commit)
+    def _resolve_pick(self, commit: StateRef, action: MergeAction) -> _PickedCommit:
+        # What is undone was done here; what is picked was done on another branch.
+        branch = self._stream.branch if action is MergeAction.REVERT else MAIN_BRANCH
         resources = self._session.resources
-        commit_id = resources.history.read_by_name(name).commit
+        commit_id = resolve(self._session, "commit", commit, branch=branch).at.commit
         record = resources.history.read_commit(commit_id)
         if record.parent is None:
             raise CommitHasNoParentError(commit_id)
@@ -456,17 +421,17 @@ class Merger:
         return _PickedCommit(own, parent, action, title_of(commit_id, record.signature.message))
 
 
-def _name_of(source: Mergeable) -> str:
-    """What callers call what they merge."""
+def _name_of(source: StateRef) -> str:
+    """What callers call what they merge, which may be gone by now."""
     match source:
-        case str():
-            return source
         case Commit():
             return source.id
-        case Snapshot():
+        case SnapshotLike():
             return source.at.commit
-        case _:
+        case BranchLike():
             return source.name
+        case _:
+            return str(source)
 
 
 def title_of(commit_id: str, message: str | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
@@ -61,30 +62,55 @@ class BranchLike(Protocol):
         """The graph as it is now."""
 
 
-# A text is what `resolve_name` takes. A time is one of main.
-StateRef: TypeAlias = BranchLike | SnapshotLike | Commit | str | datetime
+# A text names a branch, a tag, a commit, a version, a time or a date; a number is a version.
+StateRef: TypeAlias = BranchLike | SnapshotLike | Commit | str | int | datetime
 
 
-def resolve_ref(session: Session, argument: str, given: StateRef) -> versioning.Snapshot:
-    """The state that a caller means."""
-    resources = session.resources
+@dataclass(frozen=True, slots=True)
+class ResolvedRef:
+    """A state, the name its caller has for it, and whether that is the name of a branch."""
+
+    name: str
+    at: versioning.Snapshot
+    is_branch: bool = False
+
+
+def resolve(
+    session: Session,
+    argument: str,
+    given: StateRef,
+    *,
+    branch: str = MAIN_BRANCH,
+    expects_branch: bool = False,
+) -> ResolvedRef:
+    """The state that a caller means; a time, a date and a version are those of a branch.
+
+    A text that names nothing is a branch that was not found where a branch is what callers pass
+    most often, and otherwise a commit that was not found.
+    """
+    history = session.resources.history
     match given:
-        case Commit():
-            return resources.history.read_by_commit(given.id)
         case str():
-            return resolve_name(session, arguments.require_text(argument, given))
+            name = arguments.require_text(argument, given)
+            return _resolve_text(session, name, branch, expects_branch=expects_branch)
+        case Commit():
+            at = history.read_by_commit(given.id)
         case datetime():
-            return _read_at_time(session, MAIN_BRANCH, arguments.to_microseconds(given))
+            at = _read_at_time(session, branch, arguments.to_microseconds(given))
+        case int() if not isinstance(given, bool):
+            at = history.read_by_seq(session.resources.branches.resolve(branch), given)
         case SnapshotLike():
-            return _require_own_graph(session, argument, given)
+            at = _require_own_graph(session, argument, given)
         case BranchLike():
-            return _require_own_graph(session, argument, given.snapshot())
+            at = _require_own_graph(session, argument, given.snapshot())
+            return ResolvedRef(given.name, at, is_branch=True)
         case _:
             raise InvalidArgumentError(
                 argument,
                 f"a {type(given).__name__} is not a state of a graph",
-                hint="pass a branch, a snapshot, a commit, a name, an id or a time",
+                hint="pass a branch, a snapshot, a commit, a name, an id, a version or a time",
             )
+    return ResolvedRef(at.commit, at)
 
 
 def _require_own_graph(session: Session, argument: str, state: SnapshotLike) -> versioning.Snapshot:
@@ -93,31 +119,27 @@ def _require_own_graph(session: Session, argument: str, state: SnapshotLike) -> 
     return state.at
 
 
-def resolve_name(session: Session, name: str, *, branch: str = MAIN_BRANCH) -> versioning.Snapshot:
-    """The state that a text names; a time, a date and a version are those of a branch.
-
-    A time covers what it is written in: one in whole seconds means the end of its second, so that
-    a printed time finds the commit it was printed for. A date means its start in UTC.
-    """
+def _resolve_text(session: Session, name: str, branch: str, *, expects_branch: bool) -> ResolvedRef:
+    resources = session.resources
     # A text that is not the name of a branch may still be the id of a commit.
     with suppress(BranchRefusedError):
-        return session.read_head(session.resources.branches.resolve(name))
-    time = parse_time(name)
-    if time is not None:
-        return _read_at_time(
-            session, branch, arguments.to_microseconds(time) + _compute_span_us(name)
-        )
+        head = session.read_head(resources.branches.resolve(name))
+        return ResolvedRef(name, head, is_branch=True)
+    if (time_us := _parse_time_us(name)) is not None:
+        return ResolvedRef(name, _read_at_time(session, branch, time_us))
     try:
-        return session.resources.history.read_by_name(name)
+        return ResolvedRef(name, resources.history.read_by_name(name))
     except CommitNotFoundError:
-        if _VERSION.fullmatch(name):
-            stream = session.resources.branches.resolve(branch)
-            return session.resources.history.read_by_seq(stream, int(name))
-        if _DATE.fullmatch(name) and (time := parse_time(f"{name}T00:00:00Z")) is not None:
-            return _read_at_time(session, branch, arguments.to_microseconds(time))
-        raise CommitNotFoundError(
-            f"'{name}' is not a branch, a tag or a commit", hint=_HINT
-        ) from None
+        if decode_ulid_ms(name) is not None:
+            raise
+    if _VERSION.fullmatch(name):
+        stream = resources.branches.resolve(branch)
+        return ResolvedRef(name, resources.history.read_by_seq(stream, int(name)))
+    if _DATE.fullmatch(name) and (start := parse_time(f"{name}T00:00:00Z")) is not None:
+        return ResolvedRef(name, _read_at_time(session, branch, arguments.to_microseconds(start)))
+    if expects_branch:
+        raise BranchNotFoundError(name, hint=_HINT)
+    raise CommitNotFoundError(f"'{name}' is not a branch, a tag or a commit", hint=_HINT)
 
 
 def _read_at_time(session: Session, branch: str, time_us: int) -> versioning.Snapshot:
@@ -125,49 +147,42 @@ def _read_at_time(session: Session, branch: str, time_us: int) -> versioning.Sna
     return resources.history.read_by_time(resources.branches.resolve(branch), time_us)
 
 
-def _compute_span_us(text: str) -> int:
-    """How many microseconds a time covers after the one it names."""
+def _parse_time_us(text: str) -> int | None:
+    """The end of the time that a text is, in microseconds; None for any other text.
+
+    A time covers what it is written in: one in whole seconds means the end of its second, so that
+    a time that was printed finds the commit it was printed for.
+    """
+    time = parse_time(text)
+    if time is None:
+        return None
     fraction = _FRACTION.search(text)
     digits = 0 if fraction is None else min(len(fraction[1]), _DIGITS_MAX)
-    return int(10 ** (_DIGITS_MAX - digits)) - 1
-
-
-def resolve_source(session: Session, name: str) -> tuple[versioning.Snapshot, bool]:
-    """The commit that a text names, and whether it is that of a branch."""
-    try:
-        return session.read_head(session.resources.branches.resolve(name)), True
-    except BranchNotFoundError as missing:
-        try:
-            return session.resources.history.read_by_name(name), False
-        except CommitNotFoundError:
-            if decode_ulid_ms(name) is not None:
-                raise
-            missing.hint = "name a branch, a tag or the id of a commit"
-        raise
+    return arguments.to_microseconds(time) + int(10 ** (_DIGITS_MAX - digits)) - 1
 
 
 def use_newest(
     session: Session,
-    at: versioning.Snapshot,
+    found: ResolvedRef,
     *,
-    resolve: Callable[[], versioning.Snapshot],
-    use: Callable[[versioning.Snapshot], Result],
+    resolve_again: Callable[[], ResolvedRef],
+    use: Callable[[ResolvedRef], Result],
 ) -> Result:
-    """Use the commit that a caller means, which a clean-up may release before it is used.
+    """Use the state that a caller means, which a clean-up may release before it is used.
 
     A name then stands for a newer commit, with which the work begins again. A commit that was
     given itself is gone.
     """
     for _ in range(STARTS_MAX):
         try:
-            return use(at)
+            return use(found)
         except SnapshotGoneError as gone:
             # A process that slept through the clean-up may still take the old end for the newest.
-            session.resources.log.invalidate_floor(at.stream)
+            session.resources.log.invalidate_floor(found.at.stream)
             with suppress(CommitNotFoundError):
-                newer = resolve()
-                if newer.commit != at.commit:
-                    at = newer
+                newer = resolve_again()
+                if newer.at.commit != found.at.commit:
+                    found = newer
                     continue
             raise gone from None
-    return use(at)
+    return use(found)

@@ -14,7 +14,7 @@ from omnigraph.changes.type_difference import decode_images, encode_images
 from omnigraph.engine import arguments
 from omnigraph.engine.blob_reader import Blob, open_blob
 from omnigraph.engine.commit import Commit
-from omnigraph.engine.diff import Diff, StateRef, compute_diff, resolve_ref
+from omnigraph.engine.diff import Diff, compute_diff
 from omnigraph.engine.entity_changes import parse_filters
 from omnigraph.engine.graph_session import Session
 from omnigraph.engine.read_requests import (
@@ -24,6 +24,7 @@ from omnigraph.engine.read_requests import (
     prepare_read,
     require_engine,
 )
+from omnigraph.engine.refs import StateRef, resolve
 from omnigraph.engine.write_results import TableInfo
 from omnigraph.errors import InvalidArgumentError, TypeNotFoundError
 from omnigraph.execution.optimizer.explain_plan import Explained
@@ -214,7 +215,7 @@ class Snapshot:
     ) -> Diff:
         """What changed from this state to another one; see `Graph.diff`."""
         session = self._session
-        state = resolve_ref(session, "new", new)
+        state = resolve(session, "new", new).at
         return compute_diff(session, self._at, state, parse_filters(kinds, types, ops))
 
     def blob(

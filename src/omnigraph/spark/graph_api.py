@@ -11,7 +11,7 @@ from omnigraph.engine import arguments, optimize
 from omnigraph.engine.entity_changes import parse_filters
 from omnigraph.engine.feed.feed_batches import plan_feed_splits
 from omnigraph.engine.optimize import IndexBuildResult, OptimizeResult
-from omnigraph.engine.refs import StateRef, resolve_ref
+from omnigraph.engine.refs import StateRef, resolve
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.schema.accepted_schema import TypeKey
@@ -116,7 +116,7 @@ class GraphSpark:
         called then; `type_id` survives renames.
         """
         opened = self._opened
-        states = resolve_ref(opened, "start", start), resolve_ref(opened, "end", end)
+        states = resolve(opened, "start", start).at, resolve(opened, "end", end).at
         shares = plan_feed_splits(opened, *states)
         place = type_scans.address_of(opened.resources.storage.tables)
         # A type may not be there yet, or have another name, at some of the commits.
@@ -220,7 +220,7 @@ class GraphSpark:
         return graph_frames.read_scan(self.session, scan)
 
     def _resolve_snapshot(self, at: StateRef) -> Snapshot:
-        return Snapshot(self._opened, resolve_ref(self._opened, "at", at))
+        return Snapshot(self._opened, resolve(self._opened, "at", at).at)
 
 
 def _parse_format(name: str) -> Format:

@@ -68,7 +68,10 @@ def test_names_win_over_versions_and_dates(run: Run, grown: Path) -> None:
 
 
 def test_what_names_no_state_is_refused(run: Run, grown: Path) -> None:
-    for state, told in (("nope", "no branch, no tag and no commit 'nope'"), ("99", "version 99")):
+    for state, told in (
+        ("nope", "'nope' is not a branch, a tag or a commit"),
+        ("99", "version 99"),
+    ):
         result = run("query", "--store", grown, "-e", COUNT, "--snapshot", state)
         assert result.exit_code == 1
         assert told in result.stderr

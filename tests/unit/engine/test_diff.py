@@ -87,7 +87,7 @@ def test_a_state_is_named_in_many_ways(graph: Graph, main: Branch) -> None:
     main.load([person("Cyd")], mode="append")
     wanted = told(start.diff(main.snapshot()))
     assert len(wanted) == 1
-    for old in (start, start.commit, start.commit.id, time, time.isoformat()):
+    for old in (start, start.commit, start.commit.id, start.version, time, time.isoformat()):
         for new in (main, "main", main.head, main.head.id):
             assert told(graph.diff(old, new)) == wanted
 
@@ -97,7 +97,8 @@ def test_a_state_is_named_in_many_ways(graph: Graph, main: Branch) -> None:
     [
         ("nobody", errors.CommitNotFoundError, "'nobody' is not a branch, a tag or a commit"),
         (b"main", errors.InvalidArgumentError, "a bytes is not a state of a graph"),
-        (3, errors.InvalidArgumentError, "an? int is not a state"),
+        (True, errors.InvalidArgumentError, "a bool is not a state"),
+        (7, errors.CommitNotFoundError, "branch 'main' has no version 7"),
         (datetime(2020, 1, 1, tzinfo=UTC), errors.CommitNotFoundError, "no commit as old"),
         (datetime(2020, 1, 1), errors.InvalidArgumentError, "no time zone"),
     ],

@@ -33,7 +33,9 @@ def create(
     source: Annotated[
         str,
         typer.Option(
-            "--from", metavar="NAME", help="The branch, the tag or the commit it starts from."
+            "--from",
+            metavar="NAME",
+            help="What it starts from: a branch, a tag, a commit, or a version or a time of main.",
         ),
     ] = MAIN_BRANCH,
     is_json: JSON = False,

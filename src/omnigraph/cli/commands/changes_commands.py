@@ -17,7 +17,7 @@ from omnigraph.cli.commands.diff_command import ChangeFilter
 from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import open_graph
 from omnigraph.cli.local_files import install_file, lock_file, require_lock_support
-from omnigraph.cli.shared_options import BRANCH, JSON, MAIN_BRANCH, OPTION_WAYS, URI_OPTION
+from omnigraph.cli.shared_options import BRANCH, COMMIT, JSON, MAIN_BRANCH, OPTION_WAYS, URI_OPTION
 from omnigraph.cli.views import print_json
 from omnigraph.cli.views.answer_views import Fields, show
 from omnigraph.cli.views.change_views import print_block, print_commit, print_poll
@@ -95,14 +95,14 @@ def register(app: typer.Typer) -> None:
 def commit_changes(
     scope: Scope,
     wanted: ChangeFilter,
-    commit_id: Annotated[str, typer.Argument(metavar="COMMIT", help="The id of the commit.")],
+    commit: COMMIT,
     paging: PageOptions,
     uri: URI_OPTION = None,
     is_json: JSON = False,
 ) -> None:
     """Show what a commit changed, with every entity before and after."""
     with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph:
-        pages = _iter_commit_pages(graph, commit_id, wanted, paging)
+        pages = _iter_commit_pages(graph, commit, wanted, paging)
         if paging.page_token is None:
             print_commit(pages, is_json=is_json)
         elif is_json:

@@ -12,6 +12,7 @@ from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import open_graph
 from omnigraph.cli.shared_options import (
     BRANCH,
+    COMMIT,
     JSON,
     MAIN_BRANCH,
     OPTION_WAYS,
@@ -46,10 +47,10 @@ def list_(
 
 def show_commit(
     scope: Scope,
-    commit_id: Annotated[str, typer.Argument(metavar="COMMIT", help="The id of the commit.")],
+    commit: COMMIT,
     uri: URI_OPTION = None,
     is_json: JSON = False,
 ) -> None:
     """Say what is known of a commit."""
     with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph:
-        show(OneCommit(graph.commit(commit_id)), is_json=is_json)
+        show(OneCommit(graph.commit(commit)), is_json=is_json)

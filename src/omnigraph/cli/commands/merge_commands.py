@@ -12,6 +12,7 @@ from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import echo_write, handle_interrupts, open_graph
 from omnigraph.cli.shared_options import (
     BRANCH,
+    COMMIT,
     IF_COMMIT,
     JSON,
     KEY,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from omnigraph.engine import MergePlan
 
 _UNSURE = "look at `omnigraph commit list` to see whether it happened"
-_COMMIT = Annotated[str, typer.Argument(metavar="COMMIT", help="The id of the commit, or a tag.")]
 _DRY_RUN = Annotated[
     bool, typer.Option("--dry-run", help="Only say what would happen, with every conflict.")
 ]
@@ -55,7 +55,11 @@ def register(app: typer.Typer) -> None:
 def merge(  # noqa: PLR0913 — one parameter for each option
     scope: Scope,
     source: Annotated[
-        str, typer.Argument(metavar="SOURCE", help="The branch, a tag, or the id of a commit.")
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="The branch, a tag, the id of a commit, or a version or a time of main.",
+        ),
     ],
     uri: URI_OPTION = None,
     target: Annotated[
@@ -96,7 +100,7 @@ def merge(  # noqa: PLR0913 — one parameter for each option
 
 def revert(  # noqa: PLR0913 — one parameter for each option
     scope: Scope,
-    commit: _COMMIT,
+    commit: COMMIT,
     uri: URI_OPTION = None,
     branch: BRANCH = MAIN_BRANCH,
     prefer: _PREFER = None,
@@ -124,7 +128,7 @@ def revert(  # noqa: PLR0913 — one parameter for each option
 
 def cherry_pick(  # noqa: PLR0913 — one parameter for each option
     scope: Scope,
-    commit: _COMMIT,
+    commit: COMMIT,
     uri: URI_OPTION = None,
     branch: BRANCH = MAIN_BRANCH,
     prefer: _PREFER = None,

@@ -9,6 +9,5 @@ the same diff at any time; values are read on demand, a bounded number at a time
 """
 
 from omnigraph.engine.diff.graph_diff import Diff, TypeSummary, compute_diff
-from omnigraph.engine.refs import StateRef, resolve_name, resolve_ref
 
-__all__ = ["Diff", "StateRef", "TypeSummary", "compute_diff", "resolve_name", "resolve_ref"]
+__all__ = ["Diff", "TypeSummary", "compute_diff"]
