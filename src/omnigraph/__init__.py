@@ -29,6 +29,7 @@ Packages and modules, from the public surface down to the leaves; each imports o
     lang            the lexer, cursor, printer and diagnostics that both languages share
     ids             ULIDs
     durations       time spans such as `15m`
+    lru_cache       the bounded cache of every layer
     format_version  the version of the stored schema
     error_codes     the codes on which clients branch
 """

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Final
 
@@ -11,6 +9,7 @@ import pyarrow as pa
 
 from omnigraph.execution.query_budget import Budget
 from omnigraph.lang.lexer import Mode
+from omnigraph.lru_cache import LruCache
 from omnigraph.query import CompiledQuery, compile_query
 from omnigraph.versioning.schema_store import StoredSchema
 
@@ -32,51 +31,34 @@ class CompiledQueryCache:
 
     def __init__(self, mode: Mode) -> None:
         self._mode = mode
-        self._lock = threading.Lock()
-        self._known: OrderedDict[tuple[str, str | None, str], CompiledQuery] = OrderedDict()
+        self._known: LruCache[tuple[str, str | None, str], CompiledQuery] = LruCache(PLANS_MAX)
 
     def get(
         self, text: str, *, name: str | None, schema: StoredSchema, budget: Budget | None = None
     ) -> CompiledQuery:
         """The query of that name in a text, or the only one; to compile it draws on a budget."""
-        place = (text, name, schema.digest)
-        with self._lock:
-            if (known := self._known.get(place)) is not None:
-                self._known.move_to_end(place)
-                return known
+        key = (text, name, schema.digest)
+        if (known := self._known.get(key)) is not None:
+            return known
         budget = budget or Budget()
         with budget.reserve(COMPILED_BYTES * len(text)):
             compiled = compile_query(
                 text, schema.catalog, name=name, mode=self._mode, poll=budget.check_interrupts
             )
         if len(text) <= TEXT_LENGTH_MAX:
-            self._keep(place, compiled)
+            self._known.put(key, compiled)
         return compiled
-
-    def _keep(self, place: tuple[str, str | None, str], compiled: CompiledQuery) -> None:
-        with self._lock:
-            self._known[place] = compiled
-            while len(self._known) > PLANS_MAX:
-                self._known.popitem(last=False)
 
 
 class ArrayCache:
-    """Arrays by key, the least recently used forgotten first; safe to share between threads."""
+    """Arrays by key, within a number of bytes; safe to share between threads."""
 
     def __init__(self, bytes_max: int = BYTES_MAX) -> None:
-        self._bytes_max = bytes_max
-        self._lock = threading.Lock()
-        self._arrays: OrderedDict[Hashable, pa.Array] = OrderedDict()
+        self._arrays: LruCache[Hashable, pa.Array] = LruCache(bytes_max=bytes_max)
 
     def get(self, key: Hashable, make: Callable[[], pa.Array]) -> pa.Array:
         """The array of a key, made if it is not known; one that is too large is not kept."""
-        with self._lock:
-            if (known := self._arrays.get(key)) is not None:
-                self._arrays.move_to_end(key)
-                return known
+        if (known := self._arrays.get(key)) is not None:
+            return known
         made = make()
-        with self._lock:
-            self._arrays[key] = made
-            while sum(each.nbytes for each in self._arrays.values()) > self._bytes_max:
-                self._arrays.popitem(last=False)
-        return made
+        return self._arrays.put(key, made, made.nbytes)

@@ -13,6 +13,7 @@ from omnigraph.errors import (
     CorruptObjectError,
 )
 from omnigraph.ids import generate_ulid
+from omnigraph.lru_cache import LruCache
 from omnigraph.storage.objects import layout
 from omnigraph.versioning import ref_events
 from omnigraph.versioning.committer import Committer
@@ -52,7 +53,7 @@ class Branches:
             committer.log, self, self.tags, now_us=settings.now_us, grace_s=settings.grace_s
         )
         # Streams never change; whether a name still stands for one is asked each time.
-        self._known: dict[str, tuple[int, Stream]] = {}
+        self._known: LruCache[str, tuple[int, Stream]] = LruCache(_KNOWN_MAX)
 
     def list(self) -> list[str]:
         """The names of all live branches: main first, the others in byte order."""
@@ -192,9 +193,7 @@ class Branches:
 
     def _read_created(self, name: str, generation: int) -> Stream:
         stream = _stream_of(name, self._events.read_creation(name, generation))
-        if len(self._known) >= _KNOWN_MAX:
-            self._known.clear()
-        self._known[name] = (generation, stream)
+        self._known.put(name, (generation, stream))
         return stream
 
     def _put_event(self, name: str, generation: int, event: dict[str, object]) -> bool:

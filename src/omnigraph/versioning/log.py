@@ -12,7 +12,6 @@ and after the put that makes a commit. So no pause and no clock leads a branch b
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -30,6 +29,7 @@ from omnigraph.errors import (
     StorageError,
     StorageUnknownError,
 )
+from omnigraph.lru_cache import LruCache
 from omnigraph.storage.objects import layout
 from omnigraph.storage.objects.object_store import Objects
 from omnigraph.versioning.first_parents import find_last_gap
@@ -91,9 +91,9 @@ class Log:
         self._hint_every = REMOTE_HINT_EVERY if objects.uri.startswith("s3://") else 1
         self._lock = threading.Lock()
         self._entries = EntryCache()
-        self._heads: OrderedDict[str, Head] = OrderedDict()
+        self._heads: LruCache[str, Head] = LruCache(CACHED_HEADS_MAX)
         # When the floor of each stream was last read.
-        self._verified_at: dict[str, float] = {}
+        self._verified_at: LruCache[str, float] = LruCache(CACHED_HEADS_MAX)
 
     def require_graph(self) -> None:
         """Refuse an address without a graph, and a graph of a newer format.
@@ -200,8 +200,7 @@ class Log:
 
     def _begins_branch(self, entry: LogEntry) -> bool:
         """Whether an entry follows the commit that its branch started from, and that is stored."""
-        with self._lock:
-            known = self._heads.get(entry.stream)
+        known = self._heads.get(entry.stream)
         stream = None if known is None else known.snapshot.stream
         if stream is None or entry.seq != stream.first_seq:
             return False
@@ -250,8 +249,7 @@ class Log:
 
     def get_known_head(self, stream: Stream) -> Head | None:
         """The newest head of a stream that this process knows of: no read."""
-        with self._lock:
-            return self._heads.get(stream.id)
+        return self._heads.get(stream.id)
 
     def read_between(self, stream: Stream, seq: int, head: Head) -> list[LogEntry]:
         """Every entry of a stream above a seq and up to a head."""
@@ -275,7 +273,8 @@ class Log:
         if known is None:
             return self.read_newest_head(stream)
         head = self._probe(known)
-        is_certain = read_clock_s() - self._verified_at.get(stream.id, -STALE_S_MAX) < STALE_S_MAX
+        verified_at = self._verified_at.get(stream.id)
+        is_certain = verified_at is not None and read_clock_s() - verified_at < STALE_S_MAX
         return head if head is known and is_certain else self._verify(stream, head)
 
     def read_newest_head(self, stream: Stream) -> Head:
@@ -305,7 +304,7 @@ class Log:
             read_at = read_clock_s()
             floor = self.floors.read_stream_floor(stream.id)
             if floor <= head.snapshot.seq:
-                self._verified_at[stream.id] = read_at
+                self._verified_at.put(stream.id, read_at)
                 return self.remember(head)
             last = self._find_last_seq(stream, above=floor - 1)
             if last < floor:
@@ -318,11 +317,11 @@ class Log:
 
     def invalidate_floor(self, stream: Stream) -> None:
         """Read the floor of a stream before its head is given out again."""
-        self._verified_at.pop(stream.id, None)
+        self._verified_at.discard(stream.id)
 
     def confirm(self, head: Head) -> Head:
         """Keep a head that this process has just made, and whose floor it has just read."""
-        self._verified_at[head.snapshot.stream.id] = read_clock_s()
+        self._verified_at.put(head.snapshot.stream.id, read_clock_s())
         return self.remember(head)
 
     def read_snapshot(self, stream: Stream, seq: int) -> Snapshot:
@@ -374,12 +373,7 @@ class Log:
             known = self._heads.get(stream_id)
             if known is not None and known.next_seq > head.next_seq:
                 return known
-            self._heads[stream_id] = head
-            self._heads.move_to_end(stream_id)
-            while len(self._heads) > CACHED_HEADS_MAX:
-                forgotten, _ = self._heads.popitem(last=False)
-                self._verified_at.pop(forgotten, None)
-        return head
+            return self._heads.put(stream_id, head)
 
     def settle(self, entry: LogEntry, head: Head) -> None:
         """Remember a published entry, and write what makes it quick to find.

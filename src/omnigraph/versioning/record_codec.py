@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Final, Generic, TypeVar, assert_never
+from typing import Final, TypeVar, assert_never
 
+from omnigraph.lru_cache import LruCache
 from omnigraph.storage.objects import layout
 from omnigraph.storage.tables.pins import Pin
 from omnigraph.versioning.id_sets import IdSet
@@ -238,69 +238,42 @@ def _decode_change(fields: Fields) -> ChangeSet:
     )
 
 
-class _Bounded(Generic[_Key, _Value]):
-    """The values that were asked for last, within a count and a number of bytes."""
-
-    def __init__(self, count_max: int, bytes_max: int) -> None:
-        self._count_max = count_max
-        self._bytes_max = bytes_max
-        self._byte_count = 0
-        self._sized: OrderedDict[_Key, tuple[_Value, int]] = OrderedDict()
-
-    def get(self, key: _Key) -> _Value | None:
-        if key not in self._sized:
-            return None
-        self._sized.move_to_end(key)
-        return self._sized[key][0]
-
-    def keep(self, key: _Key, value: _Value, size: int) -> None:
-        _, replaced = self._sized.pop(key, (None, 0))
-        self._sized[key] = value, size
-        self._byte_count += size - replaced
-        while len(self._sized) > self._count_max or self._byte_count > self._bytes_max:
-            _, (_, freed) = self._sized.popitem(last=False)
-            self._byte_count -= freed
-
-
 class EntryCache:
     """Entries of all streams of one graph; safe to share between threads."""
 
     def __init__(self) -> None:
+        # So that an older entry never replaces a newer end.
         self._lock = threading.Lock()
-        self._entries: _Bounded[tuple[str, int], LogEntry] = _Bounded(
-            CACHED_ENTRIES_MAX, CACHED_BYTES_MAX
+        self._entries: LruCache[tuple[str, int], LogEntry] = LruCache(
+            CACHED_ENTRIES_MAX, bytes_max=CACHED_BYTES_MAX
         )
         # The newest entry of each stream as it is stored: to see that it still is.
-        self._ends: _Bounded[str, tuple[LogEntry, bytes]] = _Bounded(
-            CACHED_ENDS_MAX, CACHED_END_BYTES_MAX
+        self._ends: LruCache[str, tuple[LogEntry, bytes]] = LruCache(
+            CACHED_ENDS_MAX, bytes_max=CACHED_END_BYTES_MAX
         )
 
     def get(self, stream: str, seq: int) -> LogEntry | None:
         """An entry that was kept, or None."""
-        with self._lock:
-            return self._entries.get((stream, seq))
+        return self._entries.get((stream, seq))
 
     def keep(self, entry: LogEntry, size: int | None = None) -> LogEntry:
         """Keep an entry of a stored size, and forget the ones that were not asked for longest."""
-        with self._lock:
-            if size is None:
-                end = self._ends.get(entry.stream)
-                data = end[1] if end is not None and end[0] is entry else encode_entry(entry)
-                size = len(data)
-            self._entries.keep((entry.stream, entry.seq), entry, size)
-        return entry
+        if size is None:
+            end = self._ends.get(entry.stream)
+            data = end[1] if end is not None and end[0] is entry else encode_entry(entry)
+            size = len(data)
+        return self._entries.put((entry.stream, entry.seq), entry, size)
 
     def keep_end(self, entry: LogEntry, data: bytes) -> None:
         """Keep the bytes of an entry if it is the newest known one of its stream."""
         with self._lock:
             known = self._ends.get(entry.stream)
             if known is None or known[0].seq <= entry.seq:
-                self._ends.keep(entry.stream, (entry, data), len(data))
+                self._ends.put(entry.stream, (entry, data), len(data))
 
     def decode(self, stream: str, seq: int, data: bytes) -> LogEntry:
         """An entry from its bytes, which most often are the ones this process saw last."""
-        with self._lock:
-            known = self._ends.get(stream)
+        known = self._ends.get(stream)
         if known is not None and known[0].seq == seq and known[1] == data:
             return known[0]
         return decode_entry(stream, seq, data)

@@ -33,6 +33,7 @@ from omnigraph.errors import (
     StorageUnknownError,
 )
 from omnigraph.ids import decode_ulid_ms, generate_ulid
+from omnigraph.lru_cache import LruCache
 from omnigraph.storage.objects import layout
 from omnigraph.storage.objects.object_store import Objects
 from omnigraph.versioning.json_fields import Fields, decode_fields, encode_fields
@@ -95,7 +96,7 @@ class RefEvents:
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         # What the events created that were announced; None for a branch.
-        self._kinds: dict[tuple[str, int], str | None] = {}
+        self._kinds: LruCache[tuple[str, int], str] = LruCache(_KINDS_MAX)
 
     def read_chain(self, name: str) -> Chain:
         """The events of a name. A creation that was refused counts as ended."""
@@ -138,7 +139,7 @@ class RefEvents:
         def is_branch(name: str) -> bool:
             # Damage to one name must not hide the others; asking for this one raises an error.
             with suppress(CorruptObjectError, FormatTooNewError):
-                return self._read_kind(name, live[name]) is None
+                return not self._read_kind(name, live[name])
             return False
 
         with ThreadPoolExecutor(max_workers=_READERS) as readers:
@@ -149,18 +150,14 @@ class RefEvents:
         """Whether a live name stands for a tag."""
         return self._read_kind(name, at) == TAG
 
-    def _read_kind(self, name: str, at: Chain) -> str | None:
-        """What the newest event of a name created, if not a branch."""
+    def _read_kind(self, name: str, at: Chain) -> str:
+        """What the newest event of a name created; empty for a branch."""
         event = (name, at.generation)
         if at.generation not in at.announced:
-            return None
-        if event not in self._kinds:
-            kind = self.read(*event).get_optional_text("kind")
-            if len(self._kinds) >= _KINDS_MAX:
-                self._kinds.clear()
-            self._kinds[event] = kind
-            return kind
-        return self._kinds[event]
+            return ""
+        if (known := self._kinds.get(event)) is not None:
+            return known
+        return self._kinds.put(event, self.read(*event).get_optional_text("kind") or "")
 
     def list_creations(
         self, *, deleted_since: int | None, only_announced: bool = False

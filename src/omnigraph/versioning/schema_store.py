@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
 
 from omnigraph.errors import CorruptObjectError, StorageUnknownError, StoredSchemaError
+from omnigraph.lru_cache import LruCache
 from omnigraph.schema.accepted_decoder import decode_accepted
 from omnigraph.schema.accepted_schema import AcceptedSchema
 from omnigraph.schema.catalog import Catalog
@@ -45,8 +44,7 @@ class Schemas:
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        self._lock = threading.Lock()
-        self._known: OrderedDict[str, StoredSchema] = OrderedDict()
+        self._known: LruCache[str, StoredSchema] = LruCache(CACHED_MAX)
 
     def put(self, source: str, accepted: AcceptedSchema) -> StoredSchema:
         """Store a schema before the record that names it; storing it again is allowed."""
@@ -61,14 +59,14 @@ class Schemas:
                 raise
             is_new = True
         # One that was already there is read: no further record may name it if it is damaged.
-        return self._keep(StoredSchema(digest, source, accepted)) if is_new else self.get(digest)
+        if not is_new:
+            return self.get(digest)
+        return self._known.put(digest, StoredSchema(digest, source, accepted))
 
     def get(self, digest: str) -> StoredSchema:
         """The schema that a record names."""
-        with self._lock:
-            if (known := self._known.get(digest)) is not None:
-                self._known.move_to_end(digest)
-                return known
+        if (known := self._known.get(digest)) is not None:
+            return known
         path = layout.build_schema_path(digest)
         data = self._objects.get(path)
         if data is None:
@@ -77,14 +75,7 @@ class Schemas:
             raise CorruptObjectError(
                 path, "its content is not what its name says", hint="restore it from a copy"
             )
-        return self._keep(_decode_schema(path, digest, data))
-
-    def _keep(self, stored: StoredSchema) -> StoredSchema:
-        with self._lock:
-            self._known[stored.digest] = stored
-            while len(self._known) > CACHED_MAX:
-                self._known.popitem(last=False)
-        return stored
+        return self._known.put(digest, _decode_schema(path, digest, data))
 
 
 def _decode_schema(path: str, digest: str, data: bytes) -> StoredSchema:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Collection, Iterable
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -30,6 +30,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import CorruptObjectError
+from omnigraph.lru_cache import LruCache
 from omnigraph.rows.hashing import Hashes, hash_any_text, hash_any_texts
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey
@@ -172,9 +173,9 @@ class KeyCache:
     def __init__(self, log: Log, executor: Executor | None = None) -> None:
         self._log = log
         self._executor = executor
-        # Guards the dictionary only: nothing is read while it is held.
+        # So that a type gets one slot: nothing is read while it is held.
         self._lock = threading.Lock()
-        self._places: OrderedDict[tuple[str, str], _KeySlot] = OrderedDict()
+        self._slots: LruCache[tuple[str, str], _KeySlot] = LruCache(SLOTS_MAX)
         # Those that some set uses.
         self._bases: weakref.WeakSet[_BaseIds] = weakref.WeakSet()
 
@@ -198,11 +199,7 @@ class KeyCache:
     def _get_slot(self, view: View, type_key: TypeKey) -> _KeySlot:
         name = (view.snapshot.stream.id, str(type_key))
         with self._lock:
-            place = self._places.setdefault(name, _KeySlot())
-            self._places.move_to_end(name)
-            while len(self._places) > SLOTS_MAX:
-                self._places.popitem(last=False)
-        return place
+            return self._slots.get(name) or self._slots.put(name, _KeySlot())
 
     def _find_current(self, place: _KeySlot, view: View, type_key: TypeKey) -> _KnownIds | None:
         """The set of a type at the view's version or a later one; None when none is worth it."""
@@ -353,7 +350,7 @@ class KeyCache:
     def _evict_slots(self, newest: _KeySlot) -> None:
         """Forget the sets that were not asked for longest, while there are too many ids."""
         with self._lock:
-            sets = {name: place.known for name, place in self._places.items() if place.known}
+            sets = {name: place.known for name, place in self._slots.list_items() if place.known}
             users = Counter(known.base for known in sets.values())
             total = sum(base.ids.size for base in users) + sum(each.own for each in sets.values())
             for name, known in sets.items():
@@ -362,7 +359,7 @@ class KeyCache:
                 if known is not newest.known:
                     users[known.base] -= 1
                     total -= known.own + (0 if users[known.base] else known.base.ids.size)
-                    del self._places[name]
+                    self._slots.discard(name)
 
 
 def _has_moved_types(record: Record) -> bool:

@@ -90,7 +90,7 @@ def stored(view: View) -> set[str]:
 
 
 def known_sets(keys: KeyCache) -> list[Any]:
-    return [place.known for place in keys._places.values() if place.known is not None]
+    return [place.known for _, place in keys._slots.list_items() if place.known is not None]
 
 
 def branched(snapshot: Snapshot, name: str) -> Snapshot:
@@ -205,7 +205,7 @@ def test_the_set_that_was_not_asked_for_longest_is_forgotten_first(
     for stream in ("first", "second"):
         moved = branched(view.snapshot, stream)
         assert answered(keys, people.view(moved), ["a", "c"]) == {"a"}
-    assert [stream for (stream, _), place in keys._places.items() if place.known] == ["second"]
+    assert [stream for (stream, _), place in keys._slots.list_items() if place.known] == ["second"]
 
 
 def test_a_commit_of_more_changes_than_are_remembered_makes_the_set_start_again(
@@ -260,7 +260,7 @@ def test_places_that_are_no_longer_asked_about_are_forgotten(
     view = people.write({"a"})
     for number in range(10):
         answered(keys, people.view(branched(view.snapshot, f"s{number}")), ["a"])
-    assert [stream for stream, _ in keys._places] == ["s7", "s8", "s9"]
+    assert [stream for (stream, _), _ in keys._slots.list_items()] == ["s7", "s8", "s9"]
 
 
 class Later(Executor):

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import Final, Protocol, TypeVar
+from typing import Final, Literal, Protocol, TypeVar
 
 from omnigraph.errors import (
     StorageError,
@@ -22,6 +22,7 @@ from omnigraph.errors import (
     StorageRefusedError,
     StorageUnknownError,
 )
+from omnigraph.lru_cache import LruCache
 from omnigraph.storage.objects.layout import (
     MANIFEST,
     PIPELINES,
@@ -102,7 +103,7 @@ class LocalObjects:
         self.uri = root
         self._is_durable = is_durable
         self._system = system
-        self._synced: set[str] = set()
+        self._synced: LruCache[str, Literal[True]] = LruCache(SYNCED_DIRECTORIES_MAX)
 
     def get(self, path: str) -> bytes | None:
         """The whole object, or None when it is absent."""
@@ -264,9 +265,7 @@ class LocalObjects:
         while ancestor.startswith(self.uri):
             ancestor = os.path.dirname(ancestor)
             self._sync(ancestor)
-        if len(self._synced) >= SYNCED_DIRECTORIES_MAX:
-            self._synced.clear()
-        self._synced.add(directory)
+        self._synced.put(directory, True)
 
     def _sync(self, directory: str) -> None:
         descriptor = self._system.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -7,8 +7,6 @@ again costs little more than killing one, and a large write can keep up with sma
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -21,6 +19,7 @@ from lance import LanceDataset
 from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import ConflictError
+from omnigraph.lru_cache import LruCache
 from omnigraph.storage.tables.file_digests import Verifier, list_deletion_files, seal_deletions
 from omnigraph.storage.tables.fragments import fragment_of
 from omnigraph.storage.tables.pins import Pin, list_file_names
@@ -64,9 +63,8 @@ class DeletionVectors:
 
     def __init__(self, verifier: Verifier) -> None:
         self._verifier = verifier
-        self._lock = threading.Lock()
         # By the identity of the row ids, which are kept so that it stays theirs.
-        self._known: OrderedDict[int, tuple[pa.Array, _FragmentDeletions]] = OrderedDict()
+        self._known: LruCache[int, tuple[pa.Array, _FragmentDeletions]] = LruCache(REMEMBERED_MAX)
 
     def write_vectors(
         self, dataset: LanceDataset, dead: pa.Array, *, pin: Pin, addresses: pa.Array | None
@@ -80,7 +78,7 @@ class DeletionVectors:
         if left is None or len(left):
             rows = _locate_rows(dataset, dead if left is None else pa.array(left), pin, addresses)
             pieces |= dict(self._delete_rows(dataset, rows, pieces, pin.path))
-        self._remember(dead, pieces)
+        self._known.put(id(dead), (dead, pieces))
         return Deletion(
             [piece.after for piece in pieces.values() if piece.after is not None],
             [fragment_id for fragment_id, piece in pieces.items() if piece.after is None],
@@ -88,8 +86,7 @@ class DeletionVectors:
 
     def forget(self) -> None:
         """Forget what was written for writes that have to be applied again."""
-        with self._lock:
-            self._known.clear()
+        self._known.clear()
 
     def _delete_rows(
         self,
@@ -116,8 +113,7 @@ class DeletionVectors:
             yield fragment_id, _FragmentDeletion(before, own, after)
 
     def _find_unchanged(self, dataset: LanceDataset, dead: pa.Array) -> _FragmentDeletions:
-        with self._lock:
-            known = self._known.get(id(dead))
+        known = self._known.get(id(dead))
         if known is None:
             return {}
         return {
@@ -125,13 +121,6 @@ class DeletionVectors:
             for fragment_id, piece in known[1].items()
             if _identify_state(dataset, fragment_id) == piece.before
         }
-
-    def _remember(self, dead: pa.Array, pieces: _FragmentDeletions) -> None:
-        with self._lock:
-            self._known[id(dead)] = (dead, pieces)
-            self._known.move_to_end(id(dead))
-            while len(self._known) > REMEMBERED_MAX:
-                self._known.popitem(last=False)
 
 
 def _identify_state(dataset: LanceDataset, fragment_id: int) -> str | None:

@@ -17,12 +17,11 @@ import math
 import os
 import re
 import threading
-from collections import OrderedDict
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, assert_never
+from typing import Final, Literal, assert_never
 from uuid import UUID
 
 from lance import LanceDataset
@@ -32,6 +31,7 @@ from lance.fragment import DataFile, DeletionFile, FragmentMetadata
 from xxhash import xxh3_64_intdigest
 
 from omnigraph.errors import CorruptObjectError
+from omnigraph.lru_cache import LruCache
 from omnigraph.storage.objects.digests import digest_of, hash_files
 from omnigraph.storage.tables.fragments import fragment_of
 from omnigraph.storage.tables.pins import Pin, list_file_names
@@ -234,10 +234,11 @@ class Verifier:
         self.root = root
         self.is_active = os.path.isabs(root)
         self._lock = threading.Lock()
-        self._uses = _BoundedSet(_VERSIONS_MAX)
-        self._files = _BoundedSet(_FILES_MAX)
+        # Sets, of which the values do not matter.
+        self._uses: LruCache[tuple[str, str, VersionUse], Literal[True]] = LruCache(_VERSIONS_MAX)
+        self._files: LruCache[str, Literal[True]] = LruCache(_FILES_MAX)
         # Folders of index segments that must not be used.
-        self._damaged = _BoundedSet(_FILES_MAX)
+        self._damaged: LruCache[str, Literal[True]] = LruCache(_FILES_MAX)
 
     def compute_manifest_digest(self, path: str) -> str | None:
         """The digest of a manifest that was just written; None where files have none."""
@@ -275,7 +276,7 @@ class Verifier:
         for file in self._select_files(pin, list_data_files(dataset, fragment_ids), use):
             self._require_file(pin.path, file)
             with self._lock:
-                self._files.add(f"{pin.path}/{file.path}")
+                self._files.put(f"{pin.path}/{file.path}", True)
         if fragment_ids is None:
             self._add_known(pin, use)
 
@@ -330,7 +331,7 @@ class Verifier:
         with self._lock:
             for use in VersionUse:
                 if (base.path, base.version, use) in self._uses:
-                    self._uses.add((tip.path, tip.version, use))
+                    self._uses.put((tip.path, tip.version, use), True)
 
     def _is_known(self, pin: Pin, use: VersionUse) -> bool:
         with self._lock:
@@ -338,7 +339,7 @@ class Verifier:
 
     def _add_known(self, pin: Pin, use: VersionUse) -> None:
         with self._lock:
-            self._uses.add((pin.path, pin.version, use))
+            self._uses.put((pin.path, pin.version, use), True)
 
     def _is_segment_sound(self, pin: Pin, folder: StoredFile) -> bool:
         """Whether an index segment is as it was written; one that is not is never used again."""
@@ -348,7 +349,7 @@ class Verifier:
             # A disk that cannot read it.
             is_sound = False
         with self._lock:
-            (self._files if is_sound else self._damaged).add(f"{pin.path}/{folder.path}")
+            (self._files if is_sound else self._damaged).put(f"{pin.path}/{folder.path}", True)
         return is_sound
 
     def _select_files(
@@ -384,26 +385,3 @@ class Verifier:
             return sum(map(os.path.getsize, file.list_files(f"{self.root}/{table}")))
         except FileNotFoundError:
             return 0
-
-
-class _BoundedSet:
-    """A set that forgets what was not added or asked for longest."""
-
-    def __init__(self, size_max: int) -> None:
-        self._size_max = size_max
-        self._found: OrderedDict[Hashable, None] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._found)
-
-    def __contains__(self, value: Hashable) -> bool:
-        if value not in self._found:
-            return False
-        self._found.move_to_end(value)
-        return True
-
-    def add(self, value: Hashable) -> None:
-        self._found[value] = None
-        self._found.move_to_end(value)
-        while len(self._found) > self._size_max:
-            self._found.popitem(last=False)

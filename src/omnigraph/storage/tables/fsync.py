@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
 
+from omnigraph.lru_cache import LruCache
 from omnigraph.storage.tables.lance_errors import translate_lance_errors
 
 # Concurrent syncs share one commit of the file system's journal: eight cost little more than one.
@@ -21,7 +23,7 @@ class FileSyncer:
         self._root = root
         self._is_durable = is_durable and os.path.isabs(root)
         self._pool = ThreadPoolExecutor(SYNCS_MAX, thread_name_prefix="omnigraph-sync")
-        self._synced: set[str] = set()
+        self._synced: LruCache[str, Literal[True]] = LruCache(SYNCED_DIRECTORIES_MAX)
 
     def persist(self, table: str, names: Iterable[str]) -> None:
         """Sync files of a table (a closing slash: all files below), and what leads to them.
@@ -38,9 +40,8 @@ class FileSyncer:
             }
             for _ in self._pool.map(_sync, [*files, *sorted(directories | fresh)]):
                 pass
-            if len(self._synced) > SYNCED_DIRECTORIES_MAX:
-                self._synced.clear()
-            self._synced |= directories
+            for directory in directories:
+                self._synced.put(directory, True)
 
     def _list_unsynced_ancestors(self, directory: str) -> Iterable[str]:
         # A directory may be new, made by Lance or by another process that dies before it syncs

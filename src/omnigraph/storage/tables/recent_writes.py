@@ -7,8 +7,6 @@ step from one version to another reads the table.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -17,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from omnigraph.lru_cache import LruCache
 from omnigraph.storage.tables.blob_columns import is_blob
 from omnigraph.storage.tables.pins import Pin, Staged
 
@@ -41,7 +40,6 @@ class _WriteStep:
     dead: RowIds
     rows: tuple[pa.Table, ...] = ()
     fragments: tuple[int, ...] = ()
-    nbytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +59,9 @@ class RecentWrites:
     """The last versions that this process made; safe to share between threads."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._steps: OrderedDict[tuple[str, str], _WriteStep] = OrderedDict()
-        self._nbytes = 0
+        self._steps: LruCache[tuple[str, str], _WriteStep] = LruCache(
+            STEPS_MAX, bytes_max=BYTES_MAX
+        )
 
     def record_version(
         self, pin: Pin, parent: Pin, *, dead: pa.Array | None = None, staged: Sequence[Staged] = ()
@@ -77,21 +75,16 @@ class RecentWrites:
         fragments = range(parent.high_water + 1, parent.high_water + 1 + _count_rows(staged))
         # A copy, as of the rows: what a scan found may be a part of something large.
         own = ended.to_numpy().copy()
-        step = _WriteStep(pin.version, parent.version, own, rows, tuple(fragments), nbytes)
-        with self._lock:
-            before = self._steps.pop((pin.path, pin.version), None)
-            self._nbytes += nbytes - (0 if before is None else before.nbytes)
-            self._steps[pin.path, pin.version] = step
-            while len(self._steps) > STEPS_MAX or self._nbytes > BYTES_MAX:
-                _, oldest = self._steps.popitem(last=False)
-                self._nbytes -= oldest.nbytes
+        step = _WriteStep(pin.version, parent.version, own, rows, tuple(fragments))
+        self._steps.put((pin.path, pin.version), step, nbytes)
 
     def find_steps(self, pin: Pin, known: Container[str]) -> list[_WriteStep] | None:
         """The steps from the newest known version before this one; None if it was not made here."""
         found: list[_WriteStep] = []
         version = pin.version
         while version not in known:
-            step = self._steps.get((pin.path, version))
+            # Not a use: a chain is of no use without its newest steps, so that the oldest go first.
+            step = self._steps.peek((pin.path, version))
             if step is None or len(found) >= CHAIN_MAX:
                 return None
             found.append(step)

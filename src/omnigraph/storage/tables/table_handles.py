@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ import lance
 import pyarrow as pa
 from lance import LanceDataset, LanceOperation
 
+from omnigraph.lru_cache import LruCache
 from omnigraph.storage.objects.object_store import open_objects
 from omnigraph.storage.objects.s3_options import resolve_s3_options
 from omnigraph.storage.tables.file_digests import Verifier
@@ -42,8 +42,7 @@ class Handles:
         is_s3 = self.root.startswith("s3://")
         self._options = (resolve_s3_options(options or {}) if is_s3 else {}) or None
         self.verifier = Verifier(self.root)
-        self._lock = threading.Lock()
-        self._open: OrderedDict[tuple[str, str], LanceDataset] = OrderedDict()
+        self._open: LruCache[tuple[str, str], LanceDataset] = LruCache(HANDLES_MAX)
         self._memory = _memory_of(self.root) if self.root.startswith("memory://") else None
         self._session = self._memory.session if self._memory else _create_session(is_remote=is_s3)
 
@@ -70,11 +69,7 @@ class Handles:
 
     def get_known(self, path: str, version: str) -> LanceDataset | None:
         """A version that is open, or None."""
-        key = (path, version)
-        with self._lock:
-            if key in self._open:
-                self._open.move_to_end(key)
-            return self._open.get(key)
+        return self._open.get((path, version))
 
     def get_own(self, pin: Pin) -> LanceDataset:
         """The pinned version, opened for one thread.
@@ -123,11 +118,7 @@ class Handles:
             )
 
     def _keep(self, path: str, dataset: LanceDataset) -> LanceDataset:
-        with self._lock:
-            self._open[path, format_version(dataset.version)] = dataset
-            while len(self._open) > HANDLES_MAX:
-                self._open.popitem(last=False)
-        return dataset
+        return self._open.put((path, format_version(dataset.version)), dataset)
 
     def _uri_of(self, path: str) -> str:
         return f"{self.root}/{path}"

@@ -8,13 +8,14 @@ finished, and the next process that writes goes on from there.
 from __future__ import annotations
 
 import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Final, TypeAlias, assert_never
 
 from omnigraph.errors import BranchRefusedError, ConflictError, CorruptObjectError, OmnigraphError
+from omnigraph.lru_cache import LruCache
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.storage.tables.table_indexes import Index, IndexPart
@@ -81,7 +82,7 @@ class IndexBuilder:
         # The branches that are being worked on, and whether more was written meanwhile.
         self._running: dict[str, bool] = {}
         # How many rows of each type were written since its branch was last looked at.
-        self._written: OrderedDict[str, Counter[str]] = OrderedDict()
+        self._written: LruCache[str, Counter[str]] = LruCache(STREAMS_MAX)
         self.last_error: OmnigraphError | None = None
 
     def consider_snapshot(self, snapshot: Snapshot) -> None:
@@ -99,10 +100,7 @@ class IndexBuilder:
                 is_due |= any(counts[key] >= TAIL_ROWS_MIN for key in large)
             if not is_due:
                 return
-            self._written[stream.id] = Counter()
-            self._written.move_to_end(stream.id)
-            while len(self._written) > STREAMS_MAX:
-                self._written.popitem(last=False)
+            self._written.put(stream.id, Counter())
             if stream.id in self._running:
                 self._running[stream.id] = True
                 return
