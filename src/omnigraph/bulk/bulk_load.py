@@ -20,7 +20,6 @@ from omnigraph.bulk.bulk_rejects import (
     RawRequest,
     RejectedRecord,
     build_refusal,
-    collect_other_rows,
     locate_rejects,
     read_raw_records,
     write_rejects,
@@ -350,7 +349,12 @@ class BulkLoad:
         order = self._staged_load.locations.order_of(judged.split, judged.number)
         name = self._staged_load.splits[judged.split].file_range.name
         return RejectedRecord(
-            judged.stage, (judged.split, judged.number), order, name, judged.violation
+            judged.stage,
+            (judged.split, judged.number),
+            order,
+            name,
+            judged.violation,
+            earlier=judged.earlier,
         )
 
     def _with_rejected_ends(self, judged: list[RejectedRow]) -> list[RejectedRow]:
@@ -459,11 +463,8 @@ class BulkLoad:
             return list(rejects)
         # What is wrong with rows matters more than where they came from.
         with suppress(OmnigraphError):
-            others = {
-                row: self._staged_load.locations.key_of(row) for row in collect_other_rows(rejects)
-            }
-            self._read_raw_records(chain(_list_keys(rejects), others.values()))
-            return locate_rejects(rejects, self._raws, locate, others)
+            self._read_raw_records(_list_keys(rejects))
+            return locate_rejects(rejects, self._raws, locate)
         return list(rejects)
 
     def _discard_all_but(self, written: Iterable[SplitResult]) -> None:
@@ -475,7 +476,11 @@ class BulkLoad:
 
 
 def _list_keys(rejects: Iterable[RejectedRecord]) -> Iterator[tuple[int, int]]:
-    return (reject.key for reject in rejects)
+    """The keys of rejected rows, and of the earlier ones that have their ids."""
+    for reject in rejects:
+        yield reject.key
+        if reject.earlier is not None:
+            yield reject.earlier
 
 
 def _add_rejected_reason(judged: RejectedRow) -> RejectedRow:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -46,8 +45,6 @@ from omnigraph.writers.inputs.value_coercion import BLOB_PREFIX, MisfitError, ma
 from omnigraph.writers.key_violations import OWN_ID_HINT
 from omnigraph.writers.validate.findings import hint_of
 
-# A row that has the same key, or the same value, as the one that is told.
-_OTHER_ROW: Final = re.compile(r"\(also table row (\d+)\)$")
 _REJECTS_SCHEMA: Final = pa.schema(
     [
         ("place", pa.utf8()),
@@ -72,7 +69,8 @@ class RejectedRecord:
     """A record that cannot be written: where it is, and why; `raw` is its text if it was read.
 
     `order` is its file and its number there; `key` its unit and its number there. `origin` is the
-    record that the row was made of, if that is known.
+    record that the row was made of, if that is known. `earlier` is the key of the row that has the
+    same id.
     """
 
     stage: CheckStage
@@ -82,6 +80,7 @@ class RejectedRecord:
     violation: Violation
     hint: str | None = None
     origin: OriginRecord | None = None
+    earlier: tuple[int, int] | None = None
 
     @property
     def number(self) -> int | None:
@@ -96,42 +95,29 @@ class RejectedRecord:
         return self.origin.file, self.origin.number or 0, self.order
 
 
-def collect_other_rows(rejects: Iterable[RejectedRecord]) -> set[int]:
-    """The rows that are named in what is told of rejected ones."""
-    found = (_OTHER_ROW.search(each.violation.message) for each in rejects)
-    return {int(each[1]) for each in found if each is not None}
-
-
 def locate_rejects(
     rejects: Sequence[RejectedRecord],
     raws: Mapping[tuple[int, int], RawRecord],
     locate: LocateOrigins,
-    others: Mapping[int, tuple[int, int]],
 ) -> list[RejectedRecord]:
-    """Rejected rows with the records they were made of, as far as those are found.
-
-    `others` are the keys of rows that are named with them.
-    """
-    keys = dict.fromkeys([*(each.key for each in rejects), *others.values()])
+    """Rejected rows with the records they were made of, as far as those are found."""
+    keys = dict.fromkeys(
+        [*(each.key for each in rejects), *(each.earlier for each in rejects if each.earlier)]
+    )
     named = {key: raws[key].origin for key in keys if key in raws}
     origins = {key: origin for key, origin in named.items() if origin is not None}
     found = locate(list(origins.values())) if origins else {}
     known = {key: found[origin] for key, origin in origins.items() if origin in found}
-    places = {row: known[key].location for row, key in others.items() if key in known}
-    return [
-        _with_origin(each, known[each.key], places) if each.key in known else each
-        for each in rejects
-    ]
+    return [_with_origin(each, known) if each.key in known else each for each in rejects]
 
 
 def _with_origin(
-    reject: RejectedRecord, origin: OriginRecord, places: Mapping[int, str]
+    reject: RejectedRecord, known: Mapping[tuple[int, int], OriginRecord]
 ) -> RejectedRecord:
-    message = reject.violation.message
-    also = _OTHER_ROW.search(message)
-    if also is not None and int(also[1]) in places:
-        message = f"{message[: also.start()]}(also {places[int(also[1])]})"
-    violation = replace(reject.violation, message=message, place=origin.location)
+    origin = known[reject.key]
+    earlier = None if reject.earlier is None else known.get(reject.earlier)
+    other = None if earlier is None else earlier.location
+    violation = reject.violation.move(origin.location, other)
     return replace(reject, violation=violation, origin=origin)
 
 

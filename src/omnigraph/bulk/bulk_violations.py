@@ -87,7 +87,8 @@ _ROW: Final = "@row"
 class RejectedRow:
     """A row that cannot be written: the unit, the number in it, and why.
 
-    `lacks` is the node type and the id that an edge needs and nobody has.
+    `missing_node` is the node type and the id that an edge needs and that does not exist; `earlier`
+    the split and the number of the row that has the same id.
     """
 
     stage: CheckStage
@@ -95,6 +96,7 @@ class RejectedRow:
     number: int
     violation: Violation
     missing_node: tuple[str, str] | None = None
+    earlier: tuple[int, int] | None = None
 
 
 @dataclass
@@ -262,9 +264,10 @@ class _TypeValidator:
             _, firsts = np.unique(codes[others], return_index=True)
             others = np.sort(others[firsts])
         for row in others.tolist():
-            yield self._reject_row(
-                CheckStage.DUPLICATE, row, self._build_duplicate_violation(row, int(counts[row]))
-            )
+            first = int(counts[row])
+            violation = self._build_duplicate_violation(row, first)
+            rejected = self._reject_row(CheckStage.DUPLICATE, row, violation)
+            yield replace(rejected, earlier=self._key_of(first))
 
     def _build_duplicate_violation(self, row: int, first: int) -> Violation:
         places = (self._location_of(first), self._location_of(row))

@@ -114,11 +114,6 @@ class RecordLocations:
         """A file and a number in it, to sort by."""
         return int(self.split_files[unit]), int(self.split_offsets[unit]) + number
 
-    def key_of(self, number: int) -> tuple[int, int]:
-        """The unit of a record of a load that has one file, and its number there."""
-        unit = int(np.searchsorted(self.split_offsets, number)) - 1
-        return unit, number - int(self.split_offsets[unit])
-
     def build_origins(self, units: _Integers, numbers: _Integers) -> FileOrigins:
         """Where rows came from, given the unit and the number of each."""
         first = self.files[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from omnigraph.errors.base_error import OmnigraphError
@@ -28,6 +28,7 @@ class Violation:
     """One broken rule: `message` says it all, the other fields say it to a program.
 
     `place` is where the value came from, such as `people.jsonl line 7`; None for a mutation.
+    `earlier` is the place of the record that has the same key, with which the message then ends.
     """
 
     rule: str
@@ -37,9 +38,23 @@ class Violation:
     value: str | None = None
     entity_id: str | None = None
     place: str | None = None
+    earlier: str | None = None
+
+    def move(self, place: str, earlier: str | None) -> Violation:
+        """The same of records that are at other places; None for an earlier one that is not."""
+        if self.earlier is None or earlier is None:
+            return replace(self, place=place)
+        fact = self.message.removesuffix(format_earlier(self.earlier))
+        message = f"{fact}{format_earlier(earlier)}"
+        return replace(self, place=place, earlier=earlier, message=message)
 
     def __str__(self) -> str:
         return self.message if self.place is None else f"{self.place}: {self.message}"
+
+
+def format_earlier(place: str) -> str:
+    """The end of a message that names the place of another record with the same key."""
+    return f" (also {place})"
 
 
 class WriteRefusedError(OmnigraphError):

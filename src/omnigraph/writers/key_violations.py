@@ -7,6 +7,7 @@ from typing import Final
 import pyarrow as pa
 
 from omnigraph.errors import Violation
+from omnigraph.errors.write_errors import format_earlier
 from omnigraph.lang.quoting import sanitize_text
 from omnigraph.rows.columns import TableShape
 from omnigraph.rows.entity_ids import format_canonical_texts
@@ -60,12 +61,13 @@ def build_duplicate_key(
     earlier, place = places
     return Violation(
         "unique",
-        f"@unique violation on {type_.name}.{name}: {value} (also {earlier})",
+        f"@unique violation on {type_.name}.{name}: {value}{format_earlier(earlier)}",
         type_name=type_.name,
         property=name,
         value=value,
         entity_id=row[0][0].as_py(),
         place=place,
+        earlier=earlier,
     )
 
 
@@ -74,9 +76,10 @@ def build_duplicate_id(type_name: str, given: str, *, places: tuple[str, str]) -
     earlier, place = places
     return Violation(
         "id",
-        f"{type_name} '{sanitize_text(given)}' is there twice (also {earlier})",
+        f"{type_name} '{sanitize_text(given)}' is there twice{format_earlier(earlier)}",
         type_name=type_name,
         value=sanitize_text(given),
         entity_id=given,
         place=place,
+        earlier=earlier,
     )
