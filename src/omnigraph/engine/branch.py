@@ -288,9 +288,9 @@ class Branch:
         """A page of what was committed after a position, commit by commit.
 
         The position is a `cursor`, or `start`: `now` (without anything), `beginning`, or
-        `after:` and the id of a commit. A page has a `next_page_token` or, the last one of what
-        was there when the poll began, a cursor. A commit may be returned again after a failure, so
-        apply it by its id.
+        `after:` and a commit of the branch, named as `Graph.snapshot` takes it. A page has a
+        `next_page_token` or, the last one of what was there when the poll began, a cursor. A
+        commit may be returned again after a failure, so apply it by its id.
         """
         origin = feed.parse_origin(start, cursor, page_token)
         limits = feed.parse_limits(limit, bytes_max=bytes_max, commits_max=commits_max)
@@ -301,7 +301,7 @@ class Branch:
         """Commits after a start, up to where they wrote so many entities, about.
 
         The answer names the commit before them and the last of them; `Graph.spark.changes` reads
-        what they changed. `start` is `now`, `beginning`, or `after:` and the id of a commit.
+        what they changed. `start` is `now`, `beginning`, or `after:` and a commit.
         """
         every = feed.Feed(self._session, self._stream, parse_filters(None, None, None))
         return every.find_span(arguments.require_text("start", start), rows_max=rows_max)

@@ -70,6 +70,16 @@ def test_the_beginning_is_behind_the_first_commit(main: Branch) -> None:
     assert commits(main.changes(start=f"after:{hired.id}")) == []
 
 
+def test_the_commit_to_start_after_has_many_names(graph: Graph, main: Branch) -> None:
+    start = main.head
+    graph.tag("release")
+    hired = hire(main, "Cleo")
+    time = start.created_at.isoformat(timespec="microseconds")
+    for name in (start.id, "release", str(start.version), time):
+        assert commits(main.changes(start=f"after:{name}")) == [hired]
+    assert commits(main.changes(start="after:main")) == []
+
+
 def test_a_commit_of_another_branch_is_no_place_to_start_after(graph: Graph, main: Branch) -> None:
     review = graph.create_branch("review")
     theirs = hire(review, "Cleo")

@@ -7,6 +7,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, assert_never
 
@@ -28,6 +29,7 @@ from omnigraph.engine.feed.feed_tokens import (
 )
 from omnigraph.engine.feed.page_builder import Block, FeedPage, Limits, PageBuilder, cause_of
 from omnigraph.engine.graph_session import Session
+from omnigraph.engine.refs import resolve
 from omnigraph.errors import (
     ChangeCursorRejectedError,
     ChangeFeedGapError,
@@ -218,19 +220,18 @@ class Feed:
             return CommitPosition(GENESIS_SEQ, self._find_commit_at(GENESIS_SEQ, head))
         if not start.startswith(AFTER):
             raise InvalidArgumentError(
-                "start", f"'{start}' is not '{NOW}', '{BEGINNING}' or '{AFTER}<commit id>'"
+                "start", f"'{start}' is not '{NOW}', '{BEGINNING}' or '{AFTER}<commit>'"
             )
-        commit = start.removeprefix(AFTER)
-        found = self._session.resources.history.find(commit)
-        if found is None or not self._is_on_branch(*found, head):
-            raise CommitNotFoundError(
-                f"branch '{self._stream.branch}' has no commit '{commit}' of its own line",
-                hint="`commit list` shows the commits of a branch",
-            )
-        return CommitPosition(found[1], commit)
-
-    def _is_on_branch(self, owner: Stream, seq: int, head: Snapshot) -> bool:
-        return seq <= head.seq and self._stream.owner_of(seq).id == owner.id
+        name, branch = start.removeprefix(AFTER), self._stream.branch
+        with suppress(CommitNotFoundError):
+            at = resolve(self._session, "start", name, branch=branch).at
+            owner = at.stream.owner_of(at.seq)
+            if at.seq <= head.seq and self._stream.owner_of(at.seq).id == owner.id:
+                return CommitPosition(at.seq, at.commit)
+        raise CommitNotFoundError(
+            f"branch '{branch}' has no commit '{name}' of its own line",
+            hint="`commit list` shows the commits of a branch",
+        )
 
     def _require_position(self, at: CommitPosition, head: Snapshot) -> None:
         """Refuse a position whose commit this branch does not have."""
