@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -11,13 +11,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.execution.batch import Batch, BoundEdges
+from omnigraph.execution.optimizer.plan_split import variable_types_of
 from omnigraph.execution.query_budget import Budget
 from omnigraph.execution.search import search_nodes
 from omnigraph.execution.sorted_arrays import find_distinct
 from omnigraph.execution.sources.graph_source import DenseIds, Entities, RowIndices, Source
 from omnigraph.query import logical_plan as plans
 from omnigraph.query.ast import CompareOp
-from omnigraph.query.tree_walk import chain_of, iter_subexpressions, variables_of
+from omnigraph.query.tree_walk import iter_subexpressions, variables_of
 from omnigraph.query.typed_tree import (
     Compare,
     Expr,
@@ -57,28 +58,14 @@ class ExecutionContext:
     params: Params
     budget: Budget
     embed: Embedder | None = None
-    # The type of each node variable, and the types of each edge variable, of the plan and its
-    # blocks; no two variables of a plan have the same name.
+    # The types of the variables of the plan and its blocks.
     nodes_of: Mapping[str, str] = field(default_factory=dict)
     edges_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def with_variables(self, root: plans.Operator) -> ExecutionContext:
-        """The same reading with the variables of a plan."""
-        nodes: dict[str, str] = {}
-        edges: dict[str, tuple[str, ...]] = {}
-        for operator in _iter_operators(root):
-            match operator:
-                case plans.Scan(variable=variable, type_name=type_name):
-                    nodes[variable] = type_name
-                case plans.Expand():
-                    nodes[operator.source] = operator.source_type
-                    nodes[operator.target] = operator.target_type
-                    if operator.edge_variable is not None:
-                        types = tuple(step.edge_type for step in operator.steps)
-                        edges[operator.edge_variable] = types
-                case _:
-                    pass
-        return replace(self, nodes_of=nodes, edges_of=edges)
+        """The same context with the variables of a plan."""
+        types = variable_types_of(root)
+        return replace(self, nodes_of=types.nodes, edges_of=types.edges)
 
     def rows_of(self, batch: Batch) -> BatchRows:
         """Rows as expressions see them."""
@@ -258,10 +245,3 @@ def _merge_type_values(bound: BoundEdges, values: Callable[[str, DenseIds], pa.A
     order = np.empty(len(bound.type_indices), np.int64)
     order[np.concatenate(places)] = np.arange(len(order))
     return pa.concat_arrays(parts).take(pa.array(order))
-
-
-def _iter_operators(root: plans.Operator) -> Iterator[plans.Operator]:
-    for operator in chain_of(root):
-        yield operator
-        if isinstance(operator, plans.Exists | plans.CompareBlock):
-            yield from _iter_operators(operator.block)

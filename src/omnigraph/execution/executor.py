@@ -1,57 +1,31 @@
-"""Running read plans: where to read from, what a read may use, and the plan itself."""
+"""Running read plans: the plan, its access path, and what a request may use."""
 
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from threading import Lock
-from typing import Any, Final
+from typing import Any
 
 from omnigraph.embedding.embedder import TimeLimitedEmbedder
 from omnigraph.errors import EmbeddingError
-from omnigraph.execution.admission import AdmissionSlot, PlanTiming
+from omnigraph.execution.admission import AdmissionSlot
 from omnigraph.execution.execution_context import Embedder, ExecutionContext
+from omnigraph.execution.optimizer.access_path import AccessPathChooser
 from omnigraph.execution.optimizer.explain_plan import Explained
+from omnigraph.execution.optimizer.physical_plan import AnalyzedPlan
 from omnigraph.execution.optimizer.read_planner import Planner
 from omnigraph.execution.query_budget import DEFAULT_OPTIONS, Access, Budget, ReadOptions
 from omnigraph.execution.result import Result
-from omnigraph.execution.sources.access_path import (
-    LOOKUP_ROWS_MAX,
-    WarmupPolicy,
-    estimate_rows,
-    find_single_scan,
-    types_of,
-)
-from omnigraph.execution.sources.graph_source import Source
 from omnigraph.execution.sources.source_cache import SourceCache
-from omnigraph.execution.sources.table_source import NO_SOURCE, run_scan
+from omnigraph.execution.sources.table_source import TableSource
 from omnigraph.execution.sources.topology.topology_source import TopologySource
-from omnigraph.query.logical_plan import CompareBlock, Exists, Operator, Rank, ReadPlan, Scan
-from omnigraph.query.tree_walk import chain_of, expressions_of, iter_subexpressions
-from omnigraph.query.typed_tree import NOW_NAME, Expr, TextMatch
+from omnigraph.query.logical_plan import ReadPlan
+from omnigraph.query.typed_tree import NOW_NAME
 from omnigraph.rows.evaluator import Params, RequestParams, evaluate_constant
 from omnigraph.rows.text_predicates import require_valid_options
 from omnigraph.rows.view import View
-from omnigraph.schema.accepted_schema import TypeKey
-
-# Of a plan that ran lately, what it reads is known: a few hundred bytes.
-PLANS_MAX: Final = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class _PlanRequirements:
-    """What a plan reads, whatever the snapshot."""
-
-    plan: ReadPlan
-    scan: Scan | None
-    types: frozenset[TypeKey]
-    nodes_of: Mapping[str, str]
-    edges_of: Mapping[str, tuple[str, ...]]
-    text_matches: tuple[TextMatch, ...]
-    # None for searches, which may wait for a model that makes vectors.
-    timing: PlanTiming | None
 
 
 class QueryExecutor:
@@ -60,12 +34,9 @@ class QueryExecutor:
     def __init__(self, sources: SourceCache, *, embed: Embedder | None = None) -> None:
         self.sources = sources
         self.planner = Planner()
-        self._patience = WarmupPolicy(sources)
+        self._paths = AccessPathChooser(sources)
         self._embed = embed
-        self._lock = Lock()
         self._short = Lock()
-        # By identity: to compare plans by value takes longer than a small query.
-        self._known: OrderedDict[int, _PlanRequirements] = OrderedDict()
 
     def run(
         self,
@@ -77,24 +48,21 @@ class QueryExecutor:
         options: ReadOptions = DEFAULT_OPTIONS,
     ) -> Result:
         """The result of a plan; `now` is the millisecond of the request."""
-        pace = self._get_requirements(plan, view).timing
-        if pace is None:
-            return self._execute(plan, view, params, now=now, options=options)
-        with AdmissionSlot(self._short, pace):
-            return self._execute(plan, view, params, now=now, options=options)
+        planned = self.planner.get_plan(plan, view.catalog)
+        params = {**params, NOW_NAME: now}
+        if planned.timing is None:
+            return self._execute(planned.query, view, params, options)
+        with AdmissionSlot(self._short, planned.timing):
+            return self._execute(planned.query, view, params, options)
 
     def _execute(
-        self, plan: ReadPlan, view: View, params: Params, *, now: int, options: ReadOptions
+        self, query: AnalyzedPlan, view: View, params: Params, options: ReadOptions
     ) -> Result:
         started = time.monotonic()
-        needs, reading = self._prepare_context(plan, view, {**params, NOW_NAME: now}, options)
-        if reading.source is NO_SOURCE:
-            assert needs.scan is not None
-            found = run_scan(plan, needs.scan, reading)
-        else:
-            found = self.planner.run(plan, reading)
+        reading = self._prepare_context(query, view, params, options)
+        found = self.planner.run(query.plan, reading)
         if options.access is Access.AUTO and not isinstance(reading.source, TopologySource):
-            self._patience.record_read(view, needs.types, time.monotonic() - started)
+            self._paths.warmup.record_read(view, query.types, time.monotonic() - started)
         return found
 
     def explain(
@@ -108,75 +76,32 @@ class QueryExecutor:
         analyze: bool = True,
     ) -> Explained:
         """How a plan runs; to analyze it, it is run."""
-        _, reading = self._prepare_context(plan, view, {**params, NOW_NAME: now}, options)
-        if reading.source is NO_SOURCE:
+        query = self.planner.get_plan(plan, view.catalog).query
+        params = {**params, NOW_NAME: now}
+        reading = self._prepare_context(query, view, params, options)
+        if isinstance(reading.source, TableSource):
             # Look-ups in one type are a scan of it.
-            source = self.sources.get_source(view, Access.LOOKUPS, budget=reading.budget)
-            reading = replace(reading, source=source)
+            options = ReadOptions(Access.LOOKUPS, reading.budget)
+            reading = self._prepare_context(query, view, params, options)
         return self.planner.explain(plan, reading, analyze=analyze)
 
     def _prepare_context(
-        self, plan: ReadPlan, view: View, params: Params, options: ReadOptions
-    ) -> tuple[_PlanRequirements, ExecutionContext]:
-        """A read with its source; there is none where a table is scanned."""
+        self, query: AnalyzedPlan, view: View, params: Params, options: ReadOptions
+    ) -> ExecutionContext:
+        """What the operators of a read are given, with its source."""
         budget = options.budget or Budget()
         params = RequestParams(params, budget.check_interrupts)
-        needs = self._get_requirements(plan, view)
-        if needs.text_matches:
-            require_valid_options(needs.text_matches, lambda expr: evaluate_constant(expr, params))
+        if query.text_matches:
+            require_valid_options(query.text_matches, lambda expr: evaluate_constant(expr, params))
         budget.check_interrupts()
-
+        source = self._paths.choose_source(
+            query, view, params, access=options.access, budget=budget
+        )
         embed = None if self._embed is None else TimedEmbedder(self._embed, budget)
-
-        def reading(source: Source) -> ExecutionContext:
-            return ExecutionContext(
-                view, source, params, budget, embed, needs.nodes_of, needs.edges_of
-            )
-
-        if options.access is not Access.AUTO:
-            return needs, reading(self.sources.get_source(view, options.access, budget=budget))
-        unready = self._patience.list_cold_types(view, needs.types)
-        if not unready or self._patience.should_load(view, unready):
-            return needs, reading(self.sources.get_source(view, Access.TOPOLOGY))
-        if needs.scan is not None:
-            return needs, reading(NO_SOURCE)
-        lookups = reading(self.sources.get_source(view, Access.LOOKUPS, budget=budget))
-        if estimate_rows(plan.root, lookups) <= LOOKUP_ROWS_MAX:
-            return needs, lookups
-        return needs, reading(self.sources.get_source(view, Access.TOPOLOGY))
-
-    def _get_requirements(self, plan: ReadPlan, view: View) -> _PlanRequirements:
-        known = self._known.get(id(plan))
-        if known is not None and known.plan is plan:
-            return known
-        about = ExecutionContext(view, NO_SOURCE, {}, Budget()).with_variables(plan.root)
-        matches = tuple(
-            each for each in _iter_expressions(plan.root) if isinstance(each, TextMatch)
+        variables = query.variables
+        return ExecutionContext(
+            view, source, params, budget, embed, variables.nodes, variables.edges
         )
-        is_search = bool(matches) or any(isinstance(each, Rank) for each in chain_of(plan.root))
-        made = _PlanRequirements(
-            plan,
-            find_single_scan(plan.root),
-            types_of(plan.root),
-            about.nodes_of,
-            about.edges_of,
-            matches,
-            None if is_search else PlanTiming(),
-        )
-        with self._lock:
-            self._known[id(plan)] = made
-            while len(self._known) > PLANS_MAX:
-                self._known.popitem(last=False)
-        return made
-
-
-def _iter_expressions(root: Operator) -> Iterator[Expr]:
-    """Every expression of a plan and its blocks, and everything inside."""
-    for operator in chain_of(root):
-        for expr in expressions_of(operator):
-            yield from iter_subexpressions(expr)
-        if isinstance(operator, Exists | CompareBlock):
-            yield from _iter_expressions(operator.block)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +120,11 @@ class TimedEmbedder:
         try:
             found = embed(text, dimension)
         except EmbeddingError:
-            # Whoever gave up because the time of the query was over has no problem of its own.
+            # An embedder that stops because the time of the query is over did not fail.
             self.budget.check_interrupts()
             raise
         self.budget.check_interrupts()
         return found
 
-    def __getattr__(self, name: str) -> Any:  # whatever the wrapped one has, such as its model
+    def __getattr__(self, name: str) -> Any:  # Any: an attribute of the embedder, such as its model
         return getattr(self.inner, name)

@@ -23,7 +23,15 @@ from omnigraph.execution.optimizer.factor_trees import PartialAggregate, build_f
 from omnigraph.execution.optimizer.graph_statistics import Statistics
 from omnigraph.execution.optimizer.join_order import VARIABLES_MAX, JoinOrder, choose_join_order
 from omnigraph.execution.optimizer.pattern_graph import Link, PatternGraph, build_pattern_graph
-from omnigraph.execution.optimizer.plan_split import ResultStep, split_plan
+from omnigraph.execution.optimizer.plan_split import (
+    ResultStep,
+    VariableTypes,
+    collect_text_matches,
+    find_single_scan,
+    read_types_of,
+    split_plan,
+    variable_types_of,
+)
 from omnigraph.query.logical_plan import (
     Aggregate,
     Expand,
@@ -32,10 +40,13 @@ from omnigraph.query.logical_plan import (
     Project,
     Rank,
     ReadPlan,
+    Scan,
     Unit,
 )
 from omnigraph.query.pattern_assembly import PatternNode, PatternParts, Test, assemble_pattern
 from omnigraph.query.tree_walk import bound_variables_of, chain_of, used_variables_of
+from omnigraph.query.typed_tree import TextMatch
+from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.catalog import Catalog
 
 # A graph that has grown or shrunk this many times may need another order.
@@ -58,6 +69,11 @@ class AnalyzedPlan:
     rows_max: int | None
     # How a few rows become the result, if nothing is left to do but that.
     projection: Projection | None
+    # The pattern, if it is one scan, and the types and text predicates of the whole plan.
+    scan: Scan | None
+    types: frozenset[TypeKey]
+    text_matches: tuple[TextMatch, ...]
+    variables: VariableTypes
     block_trees: BlockTrees = field(default_factory=dict)
 
     @cached_property
@@ -101,6 +117,10 @@ def analyze_plan(plan: ReadPlan, catalog: Catalog) -> AnalyzedPlan:
         needed,
         rows_max,
         _plan_projection(steps, graph, catalog) if rank is None else None,
+        find_single_scan(plan.root),
+        read_types_of(plan.root),
+        collect_text_matches(plan.root),
+        variable_types_of(plan.root),
     )
 
 

@@ -1,15 +1,17 @@
-"""Where the pattern of a plan ends, and the steps after it."""
+"""Where the pattern of a plan ends, the steps after it, and what a plan reads."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TypeAlias
 
 from omnigraph.query import logical_plan as plans
 from omnigraph.query.ast import AggregateFunction
-from omnigraph.query.tree_walk import expressions_of, variables_of
-from omnigraph.query.typed_tree import AggregateValue, Expr, NodeValue, SystemValue
+from omnigraph.query.tree_walk import chain_of, expressions_of, iter_subexpressions, variables_of
+from omnigraph.query.typed_tree import AggregateValue, Expr, NodeValue, SystemValue, TextMatch
+from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 
 ResultStep: TypeAlias = plans.Aggregate | plans.Sort | plans.Limit | plans.Project
 
@@ -51,3 +53,80 @@ def _collect_variables(expr: Expr) -> frozenset[str]:
             return frozenset()
         case _:
             return variables_of(expr)
+
+
+def iter_operators(root: plans.Operator) -> Iterator[plans.Operator]:
+    """The operators of a plan and of its blocks."""
+    for operator in chain_of(root):
+        yield operator
+        if isinstance(operator, plans.Exists | plans.CompareBlock):
+            yield from iter_operators(operator.block)
+
+
+@dataclass(frozen=True, slots=True)
+class VariableTypes:
+    """The type of each node variable, and the types of each edge variable, of a plan.
+
+    Variables of blocks are among them; no two variables of a plan have the same name.
+    """
+
+    nodes: dict[str, str]
+    edges: dict[str, tuple[str, ...]]
+
+
+def variable_types_of(root: plans.Operator) -> VariableTypes:
+    """The variables of a plan and its blocks, with their types."""
+    found = VariableTypes({}, {})
+    for operator in iter_operators(root):
+        match operator:
+            case plans.Scan(variable=variable, type_name=type_name):
+                found.nodes[variable] = type_name
+            case plans.Expand():
+                found.nodes[operator.source] = operator.source_type
+                found.nodes[operator.target] = operator.target_type
+                if operator.edge_variable is not None:
+                    types = tuple(step.edge_type for step in operator.steps)
+                    found.edges[operator.edge_variable] = types
+            case _:
+                pass
+    return found
+
+
+def read_types_of(root: plans.Operator) -> frozenset[TypeKey]:
+    """The types that a plan and its blocks read."""
+    return frozenset(chain.from_iterable(map(_iter_types, iter_operators(root))))
+
+
+def _iter_types(operator: plans.Operator) -> Iterator[TypeKey]:
+    match operator:
+        case plans.Scan():
+            yield TypeKey(TypeKind.NODE, operator.type_name)
+        case plans.Expand():
+            yield TypeKey(TypeKind.NODE, operator.source_type)
+            yield TypeKey(TypeKind.NODE, operator.target_type)
+            for step in operator.steps:
+                yield TypeKey(TypeKind.EDGE, step.edge_type)
+        case _:
+            pass
+
+
+def collect_text_matches(root: plans.Operator) -> tuple[TextMatch, ...]:
+    """The text predicates of a plan and its blocks."""
+    return tuple(
+        part
+        for operator in iter_operators(root)
+        for expr in expressions_of(operator)
+        for part in iter_subexpressions(expr)
+        if isinstance(part, TextMatch)
+    )
+
+
+def find_single_scan(root: plans.Operator) -> plans.Scan | None:
+    """The scan of a pattern that consists of one, with all conditions on its rows."""
+    _, *operators = chain_of(split_plan(root).pattern)
+    filters = [each.condition for each in operators if isinstance(each, plans.Filter)]
+    scans = [each for each in operators if isinstance(each, plans.Scan)]
+    if len(scans) != 1 or len(filters) + 1 < len(operators):
+        return None
+    # A filter below the scan reads no row.
+    return replace(scans[0], conditions=(*scans[0].conditions, *filters))

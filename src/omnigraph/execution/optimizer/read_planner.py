@@ -1,4 +1,4 @@
-"""Running a read plan the cheapest way: weighed on whole types, or else matched."""
+"""Running a read plan the cheapest way: factorized on whole types, or else enumerated."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from omnigraph.errors import ExecutionError
+from omnigraph.execution.admission import PlanTiming
 from omnigraph.execution.batch import Batch
 from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.batch_operations import (
@@ -43,6 +44,7 @@ from omnigraph.execution.optimizer.physical_plan import (
 from omnigraph.execution.result import Result
 from omnigraph.execution.sources.topology.topology_source import TopologySource
 from omnigraph.query.logical_plan import Filter, Limit, ReadPlan, Sort
+from omnigraph.schema.catalog import Catalog
 
 # A plan holds a few kilobytes.
 PLANS_MAX: Final = 1_000
@@ -57,6 +59,8 @@ class CachedPlan:
 
     query: AnalyzedPlan
     is_factorizable: bool
+    # None for searches, which may wait for a model that makes vectors.
+    timing: PlanTiming | None
     physical: PhysicalPlan | None = None
     ordered_pattern: OrderedPattern | None = None
 
@@ -70,13 +74,14 @@ class Planner:
         # By identity: to compare plans by value takes longer than a small query.
         self._known: OrderedDict[int, CachedPlan] = OrderedDict()
 
-    def get_plan(self, plan: ReadPlan, reading: ExecutionContext) -> CachedPlan:
-        """A plan as it runs; looked at once, and kept."""
+    def get_plan(self, plan: ReadPlan, catalog: Catalog) -> CachedPlan:
+        """A plan as it runs; analyzed once, and cached."""
         known = self._known.get(id(plan))
         if known is not None and known.query.plan is plan:
             return known
-        query = analyze_plan(plan, reading.view.catalog)
-        made = CachedPlan(query, is_factorizable(query))
+        query = analyze_plan(plan, catalog)
+        is_search = bool(query.text_matches) or query.rank is not None
+        made = CachedPlan(query, is_factorizable(query), None if is_search else PlanTiming())
         with self._lock:
             self._known[id(plan)] = made
             while len(self._known) > self._plans_max:
@@ -85,7 +90,7 @@ class Planner:
 
     def run(self, plan: ReadPlan, reading: ExecutionContext) -> Result:
         """The result of a plan."""
-        planned = self.get_plan(plan, reading)
+        planned = self.get_plan(plan, reading.view.catalog)
         query = planned.query
         rows = self.compute_rows(planned, reading)
         shown = query.projection
@@ -140,7 +145,7 @@ class Planner:
         self, plan: ReadPlan, reading: ExecutionContext, *, analyze: bool = True
     ) -> Explained:
         """How a plan runs; to analyze it, it is run."""
-        planned = self.get_plan(plan, reading)
+        planned = self.get_plan(plan, reading.view.catalog)
         query, watch = planned.query, Profiler()
         explaining = PlanExplainer(reading, watch if analyze else None)
         rows = self._run_factorized(planned, reading, watch) if analyze else None

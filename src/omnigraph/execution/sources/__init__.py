@@ -4,10 +4,9 @@ In: a view, and the types that a plan reads. Out: a `Source`. Guarantee: every s
 answers; within one source a number means one node or edge until the query ends. A source differs
 only in cost.
 
-    access_path    which types a plan reads, how many rows it is estimated to touch, and warm-up
     source_cache   the sources of one graph, shared by its reads
     graph_source   the interface of a source
     topology       whole types in memory: columns and adjacency lists
     index          only what a query touches, read through the indexes of the tables
-    table_source   a plan over one type, run on its table
+    table_source   the nodes of one type, scanned from their table
 """

@@ -71,4 +71,4 @@ def planned(graph: ModelGraph, view: View, text: str) -> tuple[CachedPlan, list[
     reading = reading_of(view, plan)
     rows = planned_rows(plan, reading, planner)
     assert row_text(rows) == row_text(model_rows(graph, plan)), text
-    return planner.get_plan(plan, reading), rows
+    return planner.get_plan(plan, view.catalog), rows

@@ -50,9 +50,9 @@ def test_a_read_by_look_ups_gives_the_rows_of_the_model(seed: int) -> None:
 
 def test_most_random_reads_are_weighed() -> None:
     graph, view = world(3)
-    planner, sources = Planner(), SourceCache()
+    planner = Planner()
     reads = [plan_of(graph, random_read(seed)) for seed in range(100)]
-    known = [planner.get_plan(each, reading_of(view, each, sources=sources)) for each in reads]
+    known = [planner.get_plan(each, view.catalog) for each in reads]
     assert sum(each.is_factorizable for each in known) > 80
     assert sum(each.query.aggregation is not None for each in known) > 50
 
@@ -65,19 +65,19 @@ def test_an_order_is_chosen_once_and_kept() -> None:
     planner, sources = Planner(), SourceCache()
     planned_rows(plan, reading_of(view, plan, sources=sources), planner)
     reading = reading_of(view, plan, sources=sources)
-    first = planner.get_plan(plan, reading).physical
+    first = planner.get_plan(plan, reading.view.catalog).physical
     planned_rows(plan, reading, planner)
     assert first is not None
-    assert planner.get_plan(plan, reading).physical is first
+    assert planner.get_plan(plan, reading.view.catalog).physical is first
 
 
 def test_only_so_many_plans_are_kept() -> None:
     graph, view = world(3)
     planner = Planner(plans_max=2)
     plans = [plan_of(graph, random_read(seed)) for seed in range(3)]
-    first = [planner.get_plan(each, reading_of(view, each)) for each in plans]
-    assert planner.get_plan(plans[2], reading_of(view, plans[2])) is first[2]
-    assert planner.get_plan(plans[0], reading_of(view, plans[0])) is not first[0]
+    first = [planner.get_plan(each, view.catalog) for each in plans]
+    assert planner.get_plan(plans[2], view.catalog) is first[2]
+    assert planner.get_plan(plans[0], view.catalog) is not first[0]
 
 
 def test_parameters_that_find_far_more_make_another_order_be_tried(
@@ -94,4 +94,4 @@ def test_parameters_that_find_far_more_make_another_order_be_tried(
     reading = reading_of(view, plan, {"age": 0}, sources=sources)
     rows = planned_rows(plan, reading, planner)
     assert row_text(rows) == row_text(model_rows(graph, plan, {"age": 0}))
-    assert planner.get_plan(plan, reading).physical is None
+    assert planner.get_plan(plan, reading.view.catalog).physical is None

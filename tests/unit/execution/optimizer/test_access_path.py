@@ -1,22 +1,22 @@
-"""Where reads get their nodes and edges from, when nobody says."""
+"""Where reads get their nodes and edges from, when the request leaves it open."""
 
 from __future__ import annotations
 
 import pytest
 
-from omnigraph.execution import executor as read_module
 from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.executor import QueryExecutor
+from omnigraph.execution.optimizer import access_path as access_module
+from omnigraph.execution.optimizer.access_path import WarmupPolicy
+from omnigraph.execution.optimizer.plan_split import find_single_scan, read_types_of
 from omnigraph.execution.optimizer.read_planner import Planner
 from omnigraph.execution.query_budget import Access, ReadOptions
-from omnigraph.execution.sources import access_path as access_module
 from omnigraph.execution.sources import source_cache as sources_module
-from omnigraph.execution.sources.access_path import WarmupPolicy, find_single_scan, types_of
 from omnigraph.execution.sources.index.index_source import IndexSource
 from omnigraph.execution.sources.source_cache import SourceCache
-from omnigraph.execution.sources.table_source import run_scan
+from omnigraph.execution.sources.table_source import TableSource
 from omnigraph.execution.sources.topology.topology_source import TopologySource
-from omnigraph.query.logical_plan import ReadPlan, Scan
+from omnigraph.query.logical_plan import ReadPlan
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from unit.execution.model_views import NOW, plan_of, view_of
@@ -38,17 +38,12 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """How reads were answered."""
     found: list[str] = []
 
-    def scanned(plan: ReadPlan, scan: Scan, reading: ExecutionContext) -> object:
-        found.append("scan")
-        return run_scan(plan, scan, reading)
-
     run = Planner.run
 
     def planned(self: Planner, plan: ReadPlan, reading: ExecutionContext) -> object:
         found.append(type(reading.source).__name__)
         return run(self, plan, reading)
 
-    monkeypatch.setattr(read_module, "run_scan", scanned)
     monkeypatch.setattr(Planner, "run", planned)
     return found
 
@@ -56,7 +51,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def _large(monkeypatch: pytest.MonkeyPatch, *, rows_max: int = 5) -> None:
     """Take every type for a large one, and so many rows for few."""
     monkeypatch.setattr(sources_module, "SMALL_ROWS", 0)
-    monkeypatch.setattr(read_module, "LOOKUP_ROWS_MAX", rows_max)
+    monkeypatch.setattr(access_module, "LOOKUP_ROWS_MAX", rows_max)
 
 
 def _run(reads: QueryExecutor, view: View, *texts: str, access: Access = Access.AUTO) -> None:
@@ -76,7 +71,7 @@ def test_of_large_types_only_what_a_read_names_is_looked_up(
     monkeypatch.setattr(access_module, "LOAD_ROW_SECONDS", 1e9)
     reads = QueryExecutor(SourceCache())
     _run(reads, view, ONE, SCAN)
-    assert seen == [IndexSource.__name__, "scan"]
+    assert seen == [IndexSource.__name__, TableSource.__name__]
     _run(reads, view, ALL)
     assert seen[2:] == [TopologySource.__name__]
     # Now they are in memory.
@@ -125,7 +120,7 @@ def test_a_wish_is_followed(view: View, seen: list[str], access: Access, name: s
 
 def test_the_types_of_a_plan_include_those_of_its_blocks() -> None:
     text = "query q() { match { $p: Person  not { $p lives $t  $t.size > 1 } } return { $p.name } }"
-    names = {str(each) for each in types_of(plan_of(GRAPH, text).root)}
+    names = {str(each) for each in read_types_of(plan_of(GRAPH, text).root)}
     assert names == {"node:Person", "node:Town", "edge:Lives"}
 
 

@@ -1,0 +1,84 @@
+"""Where a read gets its nodes and edges from: memory, look-ups through indexes, or one table."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Final
+
+from omnigraph.execution.execution_context import ExecutionContext
+from omnigraph.execution.optimizer.graph_statistics import Statistics
+from omnigraph.execution.optimizer.join_order import choose_join_order
+from omnigraph.execution.optimizer.physical_plan import AnalyzedPlan
+from omnigraph.execution.query_budget import Access, Budget
+from omnigraph.execution.sources.graph_source import Source
+from omnigraph.execution.sources.source_cache import SourceCache
+from omnigraph.execution.sources.table_source import TableSource
+from omnigraph.rows.evaluator import Params
+from omnigraph.rows.view import View
+from omnigraph.schema.accepted_schema import TypeKey
+
+# A read that touches so few rows is over before a large type is in memory.
+LOOKUP_ROWS_MAX: Final = 10_000
+
+# To load a type takes about so long for each row: 2.4 million edges took a second.
+LOAD_ROW_SECONDS: Final = 4e-7
+
+
+class WarmupPolicy:
+    """When to load types: as soon as reads without them took as long as loading them would."""
+
+    def __init__(self, sources: SourceCache) -> None:
+        self._sources = sources
+        # By the path of a table: a type that was worth it stays so in later versions.
+        self._spent: dict[str, float] = defaultdict(float)
+
+    def list_cold_types(self, view: View, types: Iterable[TypeKey]) -> list[TypeKey]:
+        """The types that are neither small nor in memory."""
+        return [each for each in types if not self._sources.is_ready(view, (each,))]
+
+    def should_load(self, view: View, unready: Iterable[TypeKey]) -> bool:
+        """Whether it is time to load types."""
+        pins = [view.snapshot.pins[str(each)] for each in unready]
+        spent = max((self._spent[pin.path] for pin in pins), default=0.0)
+        return spent >= sum(pin.rows for pin in pins) * LOAD_ROW_SECONDS
+
+    def record_read(self, view: View, types: Iterable[TypeKey], seconds: float) -> None:
+        """Remember how long a read took that did without these types in memory."""
+        for each in types:
+            # Two threads may lose a sum to each other: it only takes a little longer then.
+            self._spent[view.snapshot.pins[str(each)].path] += seconds
+
+
+class AccessPathChooser:
+    """Chooses the source of each read of one graph; safe to share between threads."""
+
+    def __init__(self, sources: SourceCache) -> None:
+        self._sources = sources
+        self.warmup = WarmupPolicy(sources)
+
+    def choose_source(
+        self, query: AnalyzedPlan, view: View, params: Params, *, access: Access, budget: Budget
+    ) -> Source:
+        """The source that suits a plan, or the one that a request asks for."""
+        if access is not Access.AUTO:
+            return self._sources.get_source(view, access, budget=budget)
+        unready = self.warmup.list_cold_types(view, query.types)
+        if not unready or self.warmup.should_load(view, unready):
+            return self._sources.get_topology(view)
+        if query.scan is not None:
+            return TableSource(view, query.scan, budget, rows_max=query.rows_max)
+        lookups = self._sources.get_source(view, Access.LOOKUPS, budget=budget)
+        if estimate_rows(query, ExecutionContext(view, lookups, params, budget)) <= LOOKUP_ROWS_MAX:
+            return lookups
+        return self._sources.get_topology(view)
+
+
+def estimate_rows(query: AnalyzedPlan, reading: ExecutionContext) -> float:
+    """How many rows a plan touches, as far as statistics tell."""
+    graph, statistics = query.graph, Statistics(reading)
+    touched = 0.0
+    for component in query.components:
+        choice = choose_join_order(graph, statistics, needed=(), among=component, is_hanging=False)
+        touched += max(choice.rows)
+    return touched
