@@ -7,15 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.execution.batch import Batch, BoundEdges
 from omnigraph.execution.optimizer.plan_split import variable_types_of
 from omnigraph.execution.query_budget import Budget
-from omnigraph.execution.search import search_nodes
+from omnigraph.execution.search import FieldRef, search_nodes
 from omnigraph.execution.sorted_arrays import find_distinct
 from omnigraph.execution.sources.graph_source import DenseIds, Entities, RowIndices, Source
+from omnigraph.execution.sources.topology.topology_entities import DenseEntities
+from omnigraph.execution.sources.topology.topology_filter import compare_property
 from omnigraph.query import logical_plan as plans
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.tree_walk import iter_subexpressions, variables_of
@@ -32,20 +33,19 @@ from omnigraph.query.typed_tree import (
 from omnigraph.rows.columns import arrow_type_of
 from omnigraph.rows.comparison import NUMPY_COMPARISONS, flatten_chunks, to_numpy
 from omnigraph.rows.evaluator import Params, evaluate
-from omnigraph.rows.pushdown import iter_conjuncts
+from omnigraph.rows.row_filter import Mask, compute_mask, evaluate_truth
 from omnigraph.rows.row_order import compute_order_codes
 from omnigraph.rows.view import View
 
 # From a text and a dimension to a vector.
 Embedder: TypeAlias = Callable[[str, int], Sequence[float]]
-Mask: TypeAlias = npt.NDArray[np.bool_]
 
-# From so many rows on, telling nodes apart costs less than testing some of them again.
+# From so many rows on, finding distinct nodes costs less than testing some of them again.
 _DISTINCT_MIN = 4_096
-# Rows whose texts are searched between two looks at the budget: each may take a microsecond.
+# Rows whose texts are in memory at a time: one array of them has 32-bit offsets.
 _TEXT_ROWS = 2**15
-# When so small a part of the rows is left, further conditions are tested at those alone.
-_NARROWED_FACTOR = 4
+# A comparison that is tested by numbers has two nodes.
+_SIDES = 2
 _Field: TypeAlias = PropertyValue | SystemValue
 
 
@@ -73,103 +73,7 @@ class ExecutionContext:
 
     def evaluate_mask(self, batch: Batch, conditions: Iterable[Expr]) -> Mask:
         """Which rows satisfy all conditions."""
-        mask = np.ones(batch.num_rows, np.bool_)
-        places: slice | RowIndices = slice(None)
-        rows = batch
-        for number, condition in enumerate(iter_conjuncts(conditions)):
-            if number and np.count_nonzero(mask) <= rows.num_rows // _NARROWED_FACTOR:
-                places = np.flatnonzero(mask)
-                rows = batch.take(places)
-            if not rows.num_rows:
-                break
-            mask[places] &= self._test_condition(rows, condition)
-        return mask
-
-    def _test_condition(self, batch: Batch, condition: Expr) -> Mask:
-        if isinstance(condition, TextMatch):
-            known = search_nodes(condition, batch.nodes[condition.variable], self)
-            if known is not None:
-                return known
-        names = variables_of(condition)
-        if names and names <= batch.nodes.keys():
-            if len(names) == 2:
-                found = self._compare_nodes(batch, condition)
-                if found is not None:
-                    return found
-            elif len(names) == 1 and batch.num_rows >= _DISTINCT_MIN:
-                # The rows of large batches repeat their nodes many times.
-                (name,) = names
-                nodes, places = find_distinct(batch.nodes[name])
-                return self._evaluate_condition(Batch(len(nodes), {name: nodes}), condition).take(
-                    places
-                )
-        return self._evaluate_condition(batch, condition)
-
-    def _compare_nodes(self, batch: Batch, condition: Expr) -> Mask | None:
-        """A comparison of two nodes, if there is a faster way than by the values at each row."""
-        if not isinstance(condition, Compare):
-            return None
-        left, right, op = condition.left, condition.right, condition.op
-        if not isinstance(left, _Field) or not isinstance(right, _Field):
-            return None
-        if self._can_compare_ids(left, right) and op in (CompareOp.EQ, CompareOp.NE):
-            numbers = batch.nodes[left.variable], batch.nodes[right.variable]
-            return np.equal(*numbers) if op is CompareOp.EQ else np.not_equal(*numbers)
-        is_text = all(arrow_type_of(each.type) == pa.utf8() for each in (left, right))
-        if not is_text or batch.num_rows < _DISTINCT_MIN:
-            return None
-        return self._compare_texts(batch, left, right, op)
-
-    def _can_compare_ids(self, left: _Field, right: _Field) -> bool:
-        """Whether two nodes are the same exactly if their fields are equal."""
-        type_name = self.nodes_of[left.variable]
-        if type_name != self.nodes_of[right.variable]:
-            return False
-        match left, right:
-            case SystemValue(), SystemValue():
-                return True
-            case PropertyValue(property=name, type=kind), PropertyValue(property=other):
-                is_key = self.view.catalog.nodes[type_name].key == (name,)
-                # Two zeros are equal, but not the same key.
-                return is_key and name == other and not pa.types.is_floating(arrow_type_of(kind))
-            case _:
-                return False
-
-    def _compare_texts(self, batch: Batch, left: _Field, right: _Field, op: CompareOp) -> Mask:
-        """Texts as integers: each distinct one is fetched once, and none is copied to a row."""
-        parts: list[pa.Array] = []
-        places: list[RowIndices] = []
-        for field_ in (left, right):
-            nodes, at = find_distinct(batch.nodes[field_.variable])
-            rows = self.rows_of(Batch(len(nodes), {field_.variable: nodes}))
-            places.append(at + sum(map(len, parts)))
-            parts.append(flatten_chunks(evaluate(field_, rows, self.params)))
-        texts = pa.concat_arrays(parts)
-        if op in (CompareOp.EQ, CompareOp.NE):
-            codes = to_numpy(texts.dictionary_encode().indices)
-        else:
-            codes = compute_order_codes(texts)
-        found: Mask = NUMPY_COMPARISONS[op](*(codes.take(at) for at in places))
-        if texts.null_count:
-            is_known = to_numpy(texts.is_valid())
-            found &= is_known.take(places[0]) & is_known.take(places[1])
-        return found
-
-    def _evaluate_condition(self, batch: Batch, condition: Expr) -> Mask:
-        if batch.num_rows > _TEXT_ROWS and any(
-            isinstance(part, Substring | Prefix) for part in iter_subexpressions(condition)
-        ):
-            starts = range(0, batch.num_rows, _TEXT_ROWS)
-            parts = (np.arange(at, min(at + _TEXT_ROWS, batch.num_rows)) for at in starts)
-            return np.concatenate(
-                [self._evaluate_condition(batch.take(each), condition) for each in parts]
-            )
-        self.budget.check_interrupts()
-        found = evaluate(condition, self.rows_of(batch), self.params)
-        if isinstance(found, pa.Scalar):
-            return np.full(batch.num_rows, found.as_py() is True)
-        mask: Mask = to_numpy(found)
-        return mask
+        return compute_mask(conditions, BatchRows(self, batch), self.params)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +113,102 @@ class BatchRows:
                 return self._fetch_edge_values(variable, self._fetch_source_ids)
             case SystemName.DST:
                 return self._fetch_edge_values(variable, self._fetch_target_ids)
+
+    def take(self, places: RowIndices) -> BatchRows:
+        """Some of the rows."""
+        return BatchRows(self.context, self.batch.take(places))
+
+    def evaluate_directly(self, condition: Expr, params: Params) -> Mask | None:
+        """Where a condition about nodes is true, if there is a faster way than values by row."""
+        self.context.budget.check_interrupts()
+        names = variables_of(condition)
+        if names and names <= self.batch.nodes.keys():
+            found = None
+            if len(names) == 1:
+                (name,) = names
+                found = self._evaluate_nodes(name, condition, params)
+            elif isinstance(condition, Compare) and len(names) == _SIDES:
+                found = self._compare_nodes(condition)
+            if found is not None:
+                return found
+        return self._evaluate_parts(condition, params)
+
+    def _evaluate_nodes(self, variable: str, condition: Expr, params: Params) -> Mask | None:
+        numbers, type_name = self.batch.nodes[variable], self.context.nodes_of[variable]
+        nodes = self.context.source.get_nodes(type_name)
+        found = None
+        if isinstance(condition, TextMatch):
+            asked = FieldRef(self.context.view, type_name, condition.property)
+            found = search_nodes(asked, condition, params, nodes, numbers)
+        elif isinstance(nodes, DenseEntities):
+            found = compare_property(nodes, condition, params, numbers)
+        if found is not None or self.num_rows < _DISTINCT_MIN:
+            return found
+        # The rows of large batches repeat their nodes many times.
+        distinct, places = find_distinct(numbers)
+        rows = BatchRows(self.context, Batch(len(distinct), {variable: distinct}))
+        found = rows._evaluate_parts(condition, params)
+        return (evaluate_truth(condition, rows, params) if found is None else found).take(places)
+
+    def _evaluate_parts(self, condition: Expr, params: Params) -> Mask | None:
+        """Where a condition about letters is true, so many rows at a time; None if all at once."""
+        if self.num_rows <= _TEXT_ROWS or not any(
+            isinstance(part, Substring | Prefix) for part in iter_subexpressions(condition)
+        ):
+            return None
+        starts = range(0, self.num_rows, _TEXT_ROWS)
+        parts = (np.arange(at, min(at + _TEXT_ROWS, self.num_rows)) for at in starts)
+        return np.concatenate(
+            [evaluate_truth(condition, self.take(each), params) for each in parts]
+        )
+
+    def _compare_nodes(self, condition: Compare) -> Mask | None:
+        """A comparison of two nodes by their numbers, or by codes of their texts."""
+        left, right, op = condition.left, condition.right, condition.op
+        if not isinstance(left, _Field) or not isinstance(right, _Field):
+            return None
+        nodes = self.batch.nodes
+        if self._can_compare_ids(left, right) and op in (CompareOp.EQ, CompareOp.NE):
+            return NUMPY_COMPARISONS[op](nodes[left.variable], nodes[right.variable])
+        is_text = all(arrow_type_of(each.type) == pa.utf8() for each in (left, right))
+        if not is_text or self.num_rows < _DISTINCT_MIN:
+            return None
+        return self._compare_texts(left, right, op)
+
+    def _can_compare_ids(self, left: _Field, right: _Field) -> bool:
+        """Whether two nodes are the same exactly if their fields are equal."""
+        type_name = self.context.nodes_of[left.variable]
+        if type_name != self.context.nodes_of[right.variable]:
+            return False
+        match left, right:
+            case SystemValue(), SystemValue():
+                return True
+            case PropertyValue(property=name, type=kind), PropertyValue(property=other):
+                is_key = self.context.view.catalog.nodes[type_name].key == (name,)
+                # Two zeros are equal, but not the same key.
+                return is_key and name == other and not pa.types.is_floating(arrow_type_of(kind))
+            case _:
+                return False
+
+    def _compare_texts(self, left: _Field, right: _Field, op: CompareOp) -> Mask:
+        """Texts as integers: each distinct one is fetched once, and none is copied to a row."""
+        parts: list[pa.Array] = []
+        places: list[RowIndices] = []
+        for field_ in (left, right):
+            nodes, at = find_distinct(self.batch.nodes[field_.variable])
+            rows = BatchRows(self.context, Batch(len(nodes), {field_.variable: nodes}))
+            places.append(at + sum(map(len, parts)))
+            parts.append(flatten_chunks(evaluate(field_, rows, self.context.params)))
+        texts = pa.concat_arrays(parts)
+        if op in (CompareOp.EQ, CompareOp.NE):
+            codes = to_numpy(texts.dictionary_encode().indices)
+        else:
+            codes = compute_order_codes(texts)
+        found: Mask = NUMPY_COMPARISONS[op](*(codes.take(at) for at in places))
+        if texts.null_count:
+            is_known = to_numpy(texts.is_valid())
+            found &= is_known.take(places[0]) & is_known.take(places[1])
+        return found
 
     def _fetch_source_ids(self, type_name: str, _: Entities, at: DenseIds) -> pa.Array:
         source, edge_type = self.context.source, self.context.view.catalog.edges[type_name]

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.execution.search import find_text_candidates
 from omnigraph.execution.search.field_index import RowIds, is_among
@@ -14,10 +13,11 @@ from omnigraph.query import typed_tree
 from omnigraph.query.tree_walk import iter_subexpressions
 from omnigraph.query.typed_tree import Expr, SystemName
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
-from omnigraph.rows.comparison import Values, flatten_chunks
-from omnigraph.rows.evaluator import Params, evaluate, evaluate_constant
+from omnigraph.rows.evaluator import Params, evaluate_constant
 from omnigraph.rows.id_predicates import find_candidate_ids
 from omnigraph.rows.pushdown import SYSTEM_COLUMNS, push_down
+from omnigraph.rows.row_filter import compute_mask
+from omnigraph.rows.row_order import RowIndices
 from omnigraph.rows.text_predicates import require_valid_options
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey
@@ -50,6 +50,14 @@ class TypeRows:
         if name is SystemName.TYPE:
             return pa.chunked_array([pa.repeat(self.shape.type_key.name, self.num_rows)])
         return self.rows[SYSTEM_COLUMNS[name]]
+
+    def evaluate_directly(self, _condition: Expr, _params: Params) -> None:
+        """Conditions are about values."""
+        return
+
+    def take(self, places: RowIndices) -> TypeRows:
+        """Some of the rows."""
+        return TypeRows(self.rows.take(pa.array(places)), self.shape)
 
 
 def scan_matching(
@@ -92,8 +100,10 @@ def scan_matching_batches(
             needed, rest = _list_needed_columns(names, pushed.rest, shape), pushed.rest
             batches = _scan_table(table, needed, pushed.filter, row_ids)
     for batch in batches:
-        kept = _filter_rows(pa.Table.from_batches([batch]), shape, rest, params).select(names)
-        yield from kept.cast(build_rows_schema(shape, names)).to_batches()
+        rows = pa.Table.from_batches([batch])
+        if rest:
+            rows = rows.filter(_compute_mask(rows, shape, rest, params))
+        yield from rows.select(names).cast(build_rows_schema(shape, names)).to_batches()
 
 
 def _scan_table(
@@ -122,12 +132,10 @@ def evaluate_conditions(
 ) -> pa.Array:
     """Which rows satisfy all conditions, as a mask without nulls."""
     require_valid_options(conditions, lambda expr: evaluate_constant(expr, params))
-    parts = []
-    for batch in rows.to_batches():
-        mask, table = pa.repeat(pa.scalar(True), batch.num_rows), pa.Table.from_batches([batch])
-        for condition in conditions:
-            mask = pc.and_(mask, flatten_chunks(_compute_mask(table, shape, condition, params)))
-        parts.append(mask)
+    parts = [
+        _compute_mask(pa.Table.from_batches([batch]), shape, conditions, params)
+        for batch in rows.to_batches()
+    ]
     return pa.chunked_array(parts, pa.bool_()).combine_chunks()
 
 
@@ -138,22 +146,10 @@ def find_type_candidate_ids(
     return find_candidate_ids(conditions, view.get_shape(type_key), params)
 
 
-def _filter_rows(
+def _compute_mask(
     rows: pa.Table, shape: TableShape, conditions: Sequence[Expr], params: Params
-) -> pa.Table:
-    """The rows that satisfy all conditions; one that fails is not tested by those that follow."""
-    for condition in conditions:
-        if not rows.num_rows:
-            break
-        rows = rows.filter(_compute_mask(rows, shape, condition, params))
-    return rows
-
-
-def _compute_mask(rows: pa.Table, shape: TableShape, condition: Expr, params: Params) -> Values:
-    found = evaluate(condition, TypeRows(rows, shape), params)
-    if isinstance(found, pa.Scalar):
-        return pa.repeat(pa.scalar(found.as_py() is True), rows.num_rows)
-    return pc.fill_null(found, False)
+) -> pa.Array:
+    return pa.array(compute_mask(conditions, TypeRows(rows, shape), params))
 
 
 def _list_needed_columns(

@@ -13,6 +13,7 @@ these modules.
     id_predicates       the ids that conditions restrict an answer to
     pushdown            conditions to the SQL filter of a table
     evaluator           typed expressions over columns
+    row_filter          which rows satisfy conditions, over any provider of columns
     comparison          comparison and membership by exact value
     text_predicates     `contains`, prefixes and full-text matches
     text_analysis       texts to tokens

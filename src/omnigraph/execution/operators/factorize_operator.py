@@ -8,7 +8,7 @@ that of a traversal is a sum over distinct neighbours.
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
@@ -41,7 +41,6 @@ from omnigraph.execution.optimizer.pattern_graph import Block, Variable, build_p
 from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
 from omnigraph.execution.sources.topology.adjacency_lists import Adjacency
 from omnigraph.execution.sources.topology.topology_edges import DenseEdges
-from omnigraph.execution.sources.topology.topology_filter import compare_property
 from omnigraph.execution.sources.topology.topology_nodes import DenseNodes
 from omnigraph.execution.sources.topology.topology_source import TopologySource
 from omnigraph.query.ast import AggregateFunction
@@ -49,7 +48,6 @@ from omnigraph.query.logical_plan import Exists, Outer
 from omnigraph.query.typed_tree import EdgeStep, Expr, NodeValue, SystemValue
 from omnigraph.rows.comparison import compare_constant, to_numpy
 from omnigraph.rows.evaluator import evaluate_constant
-from omnigraph.rows.pushdown import iter_conjuncts
 
 # A sum over all edges costs this many times less for each edge than a look at single nodes.
 SINGLE_FACTOR: Final = 6
@@ -100,7 +98,7 @@ class Factorizer:
         found: DenseIds = np.array([number] if number >= 0 else [], np.int32)
         if not variable.other_conditions or number < 0:
             return found
-        return found[self._test_conditions(variable, variable.other_conditions, found)]
+        return found[nodes.evaluate_mask_at(variable.other_conditions, self._reading.params, found)]
 
     def evaluate_mask(self, variable: Variable, at: DenseIds | None) -> Mask | None:
         """Which of the nodes, or of all numbers, satisfy what is about a variable alone."""
@@ -109,7 +107,7 @@ class Factorizer:
         known = self._holding.get(id(variable))
         if known is None:
             if at is not None and WHOLE_TYPE_FACTOR * len(at) < self.get_nodes(variable).size:
-                return self._test_nodes(variable, at)
+                return self._evaluate_nodes(variable, at)
             known = self._holding[id(variable)] = self._evaluate_type_mask(variable)
         return known if at is None else known.take(at)
 
@@ -121,8 +119,9 @@ class Factorizer:
         found[self.find_candidates(variable)] = True
         return found
 
-    def _test_nodes(self, variable: Variable, at: DenseIds) -> Mask:
-        mask = self._test_conditions(variable, variable.conditions, at)
+    def _evaluate_nodes(self, variable: Variable, at: DenseIds) -> Mask:
+        nodes = self.get_nodes(variable)
+        mask = nodes.evaluate_mask_at(variable.conditions, self._reading.params, at)
         for block in variable.blocks:
             kept = np.flatnonzero(mask)
             mask[kept] = self._blocks.evaluate_mask(block, variable, at.take(kept))
@@ -134,22 +133,6 @@ class Factorizer:
         for block in variable.blocks:
             places = places[self._blocks.evaluate_mask(block, variable, at.take(places))]
         return places
-
-    def _test_conditions(
-        self, variable: Variable, conditions: Sequence[Expr], at: DenseIds
-    ) -> Mask:
-        found: Mask | None = None
-        for condition in iter_conjuncts(conditions):
-            truth = compare_property(self.get_nodes(variable), condition, self._reading.params, at)
-            if truth is None:
-                truth = self._evaluate_condition(variable, condition, at)
-            found = truth if found is None else found & truth
-        return np.ones(len(at), np.bool_) if found is None else found
-
-    def _evaluate_condition(self, variable: Variable, condition: Expr, at: DenseIds) -> Mask:
-        # Variables of different blocks may have the same name, and different types.
-        reading = replace(self._reading, nodes_of={variable.name: variable.type_name})
-        return reading.evaluate_mask(Batch(len(at), {variable.name: at}), (condition,))
 
     # ---- trees ----
 

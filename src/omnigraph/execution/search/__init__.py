@@ -23,9 +23,7 @@ from omnigraph.execution.search.field_ref import FieldRef
 from omnigraph.execution.search.ranking import rank_rows
 from omnigraph.execution.search.text_filter import (
     find_text_candidates,
-    match_texts,
     search_nodes,
-    should_use_index,
 )
 
 __all__ = [
@@ -33,9 +31,7 @@ __all__ = [
     "FieldRef",
     "field_cache_of",
     "find_text_candidates",
-    "match_texts",
     "rank_rows",
     "search_nodes",
     "share_memory",
-    "should_use_index",
 ]

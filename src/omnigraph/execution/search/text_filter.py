@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -11,15 +11,12 @@ from omnigraph.execution.search.bm25 import match_rows
 from omnigraph.execution.search.field_cache import field_cache_of
 from omnigraph.execution.search.field_index import Mask, RowIds
 from omnigraph.execution.search.field_ref import FieldRef
-from omnigraph.execution.sources.graph_source import DenseIds
+from omnigraph.execution.sources.graph_source import DenseIds, Nodes
 from omnigraph.query.typed_tree import Expr, TextMatch
-from omnigraph.rows.evaluator import Params, evaluate_constant
+from omnigraph.rows.evaluator import Params, evaluate_constant, poll_of
 from omnigraph.rows.pushdown import iter_conjuncts
 from omnigraph.rows.text_predicates import edits_of
 from omnigraph.rows.view import View
-
-if TYPE_CHECKING:
-    from omnigraph.execution.execution_context import ExecutionContext
 
 # So few texts are looked at one by one, unless the field is in memory already.
 FEW_TEXTS: Final = 1_000
@@ -33,27 +30,23 @@ def match_texts(
     params: Params,
     *,
     row_ids: RowIds,
-    check: Callable[[], None] = lambda: None,
 ) -> Mask:
     """Which rows of a table satisfy a text predicate; all of them are in the version asked for."""
-    field = field_cache_of(asked.view).get_texts(asked, check=check)
+    field = field_cache_of(asked.view).get_texts(asked, check=poll_of(params))
     found = match_rows(field, *_evaluate_query(match, params))
     return found.take(field.find_row_indices(row_ids)) if len(row_ids) else np.empty(0, np.bool_)
 
 
-def search_nodes(match: TextMatch, numbers: DenseIds, reading: ExecutionContext) -> Mask | None:
+def search_nodes(
+    asked: FieldRef, match: TextMatch, params: Params, nodes: Nodes, numbers: DenseIds
+) -> Mask | None:
     """Which nodes satisfy a text predicate; None if it is cheaper to look at their texts."""
-    type_name = reading.nodes_of[match.variable]
-    asked = FieldRef(reading.view, type_name, match.property)
-    if not should_use_index(asked, len(numbers)):
+    if not _should_use_index(asked, len(numbers)):
         return None
-    row_ids = reading.source.get_nodes(type_name).fetch_row_ids(numbers)
-    return match_texts(
-        asked, match, reading.params, row_ids=row_ids, check=reading.budget.check_interrupts
-    )
+    return match_texts(asked, match, params, row_ids=nodes.fetch_row_ids(numbers))
 
 
-def should_use_index(asked: FieldRef, count: int) -> bool:
+def _should_use_index(asked: FieldRef, count: int) -> bool:
     """Whether the field answers for so many texts, rather than a look at each of them."""
     fields = field_cache_of(asked.view)
     are_many = count > max(FEW_TEXTS, SMALL_SHARE * asked.pin.rows)
@@ -90,7 +83,7 @@ def _find_field_ref(view: View, type_name: str, condition: Expr) -> FieldRef | N
 
 
 def _find_matching_rows(asked: FieldRef, match: TextMatch, params: Params) -> RowIds:
-    field = field_cache_of(asked.view).get_texts(asked)
+    field = field_cache_of(asked.view).get_texts(asked, check=poll_of(params))
     found = match_rows(field, *_evaluate_query(match, params))
     parts = [
         segment.row_ids[found[start:stop] if alive is None else found[start:stop] & alive]

@@ -25,7 +25,7 @@ from omnigraph.query.ast import TextFunction
 from omnigraph.rows.text_predicates import matches
 from omnigraph.schema.property_types import Scalar, make_scalar_type
 from unit.execution.model_views import view_of
-from unit.execution.search.searched import WORDS, documents, graph_of, reading_of, sources_of
+from unit.execution.search.searched import WORDS, documents, graph_of, sources_of
 
 I64 = make_scalar_type(Scalar.I64)
 
@@ -105,17 +105,17 @@ def test_nodes_are_searched_by_the_field_if_they_are_many_or_it_is_there(
     monkeypatch.setattr(text_filter, "FEW_TEXTS", few)
     graph = graph_of(documents(Random(4), 30))
     view = view_of(graph)
-    match = predicate(TextFunction.SEARCH, "sea", None)
+    match, asked = predicate(TextFunction.SEARCH, "sea", None), FieldRef(view, "Doc", "t")
     for source in sources_of(view):
-        reading = reading_of(view, source)
-        numbers = source.get_nodes("Doc").list_all()
-        texts = source.get_nodes("Doc").fetch_values("t", numbers).to_pylist()
+        nodes = source.get_nodes("Doc")
+        numbers = nodes.list_all()
+        texts = nodes.fetch_values("t", numbers).to_pylist()
         expected = [model.matches(text, "sea", 0) for text in texts]
         share_memory(view.tables, MemoryCache())
-        found = search_nodes(match, numbers, reading)
+        found = search_nodes(asked, match, {}, nodes, numbers)
         assert (found is None) == (few > 0)
-        field_cache_of(view).get_texts(FieldRef(view, "Doc", "t"))
-        found = search_nodes(match, numbers, reading)
+        field_cache_of(view).get_texts(asked)
+        found = search_nodes(asked, match, {}, nodes, numbers)
         assert found is not None
         assert found.tolist() == expected
 

@@ -32,8 +32,10 @@ from omnigraph.execution.sources.topology.topology_columns import (
     decode_column,
 )
 from omnigraph.execution.sources.topology.topology_rows import DenseRows, InheritedEntry
+from omnigraph.query.typed_tree import TextMatch
 from omnigraph.rows.columns import TableShape
 from omnigraph.rows.comparison import flatten_chunks
+from omnigraph.rows.evaluator import Params
 from omnigraph.versioning.effects import ID_COLUMN
 
 _T = TypeVar("_T")
@@ -128,6 +130,10 @@ class DenseEntities:
     def find_by_row_ids(self, row_ids: npt.NDArray[np.uint64]) -> DenseIds:
         """The entities at rows of the table; -1 where there is none."""
         return self.rows.find_by_row_ids(row_ids)
+
+    def search_texts(self, _match: TextMatch, _params: Params, _at: DenseIds) -> Mask | None:
+        """Which entities satisfy a text predicate, by the index of a field; None without one."""
+        return None
 
     # ---- pieces ----
 

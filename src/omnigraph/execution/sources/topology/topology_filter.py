@@ -2,141 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.execution.sources.graph_source import DenseIds
-from omnigraph.execution.sources.topology.topology_columns import Mask, NumberColumn, TextColumn
+from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
+from omnigraph.execution.sources.topology.topology_columns import NumberColumn, TextColumn
 from omnigraph.execution.sources.topology.topology_entities import DenseEntities
 from omnigraph.query import typed_tree
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.tree_walk import iter_subexpressions
-from omnigraph.query.typed_tree import Compare, Expr, PropertyValue, SystemName, Value
+from omnigraph.query.typed_tree import Compare, Expr, PropertyValue, SystemName, TextMatch, Value
 from omnigraph.rows.comparison import MIRRORED, NUMPY_COMPARISONS, Values, fit_constant, to_numpy
 from omnigraph.rows.evaluator import Params, evaluate, evaluate_constant, is_constant
 from omnigraph.rows.id_predicates import find_candidate_ids
-from omnigraph.rows.pushdown import SYSTEM_COLUMNS, column_of, iter_conjuncts
-from omnigraph.rows.text_predicates import require_valid_options
+from omnigraph.rows.pushdown import SYSTEM_COLUMNS, column_of
+from omnigraph.rows.row_filter import Mask, evaluate_condition, evaluate_truth
 
 # How true something is: false, unknown or true. The least is that of all, the greatest of any.
 Levels: TypeAlias = npt.NDArray[np.uint8]
 _UNKNOWN: Final = np.uint8(1)
 _TRUE: Final = np.uint8(2)
 
-# When so small a part of the entities is left, further conditions are tested at those alone.
-_NARROWED_FACTOR: Final = 4
-
 # To find the code of a text takes an index of all of them: for a few rows it must be small.
 FEW_TEXTS: Final = 1_024
 
 
-class IndexNarrowing(Protocol):
-    """Candidates, or all if None, by conditions that an index answers, and the other conditions."""
-
-    def __call__(
-        self, candidates: DenseIds | None, conditions: list[Expr], params: Params
-    ) -> tuple[DenseIds | None, list[Expr]]:
-        """Those that are left."""
+# ---- access paths: a condition that they answer is removed from those that are left ----
 
 
-def find_satisfying(
-    entities: DenseEntities,
-    conditions: Sequence[Expr],
-    params: Params,
-    *,
-    narrowed: IndexNarrowing,
-) -> DenseIds:
-    """The entities that satisfy all conditions, ascending."""
-    if not conditions:
-        return entities.list_all()
-    candidates, left = _narrow_by_index(entities, conditions, params, narrowed=narrowed)
-    if candidates is None:
-        return np.flatnonzero(scan_mask(entities, left, params)).astype(np.int32)
-    return filter_candidates(entities, candidates, left, params)
-
-
-def evaluate_mask(
-    entities: DenseEntities,
-    conditions: Sequence[Expr],
-    params: Params,
-    *,
-    narrowed: IndexNarrowing,
-) -> Mask:
-    """Which numbers have an entity that satisfies all conditions, by any index there is."""
-    # To compare all codes with one takes no longer than to mark those that have it.
-    is_posted = len(conditions) > 1
-    candidates, left = _narrow_by_index(
-        entities, conditions, params, narrowed=narrowed, is_posted=is_posted
-    )
-    if candidates is None:
-        return scan_mask(entities, left, params)
-    found = np.zeros(entities.size, np.bool_)
-    found[filter_candidates(entities, candidates, left, params)] = True
-    return found
-
-
-def _narrow_by_index(
-    entities: DenseEntities,
-    conditions: Sequence[Expr],
-    params: Params,
-    *,
-    narrowed: IndexNarrowing,
-    is_posted: bool = True,
-) -> tuple[DenseIds | None, list[Expr]]:
-    """The candidates that indexes give, or None if they give none, and the other conditions."""
-    require_valid_options(conditions, lambda expr: evaluate_constant(expr, params))
-    left = list(iter_conjuncts(conditions))
-    candidates = _find_by_id(entities, left, params)
-    if candidates is None and is_posted:
-        candidates = _find_by_postings(entities, left, params)
-    return narrowed(candidates, left, params)
-
-
-def filter_candidates(
-    entities: DenseEntities, candidates: DenseIds, conditions: Iterable[Expr], params: Params
-) -> DenseIds:
-    """Those of some entities that satisfy all conditions."""
-    for condition in conditions:
-        if not len(candidates):
-            break
-        candidates = candidates[_evaluate_at(entities, condition, params, candidates)]
-    return candidates
-
-
-def _evaluate_at(entities: DenseEntities, condition: Expr, params: Params, at: DenseIds) -> Mask:
-    """Where a condition is true, at some entities."""
-    found = compare_property(entities, condition, params, at)
-    if found is not None:
-        return found
-    if 2 * len(at) > entities.size and _find_text_property(entities, condition) is not None:
-        return _evaluate_all(entities, condition, params).take(at)
-    return to_numpy(_evaluate_values(condition, _SomeEntities(entities, at), params))
-
-
-def scan_mask(entities: DenseEntities, conditions: Sequence[Expr], params: Params) -> Mask:
-    """Which numbers have an entity that satisfies all conditions."""
-    found = None if entities.is_alive is None else entities.is_alive.copy()
-    for number, condition in enumerate(conditions):
-        if found is not None and np.count_nonzero(found) <= entities.size // _NARROWED_FACTOR:
-            kept = np.flatnonzero(found).astype(np.int32)
-            found = np.zeros(entities.size, np.bool_)
-            found[filter_candidates(entities, kept, conditions[number:], params)] = True
-            break
-        truth = _evaluate_all(entities, condition, params)
-        found = truth if found is None else found & truth
-    return np.ones(entities.size, np.bool_) if found is None else found
-
-
-# ---- access paths: what they answer is no longer left ----
-
-
-def _find_by_id(entities: DenseEntities, left: list[Expr], params: Params) -> DenseIds | None:
+def find_by_id(entities: DenseEntities, left: list[Expr], params: Params) -> DenseIds | None:
     """The entities whose ids the conditions name, directly or by key."""
     shape = entities.shape
     for place, condition in enumerate(left):
@@ -153,7 +52,7 @@ def _find_by_id(entities: DenseEntities, left: list[Expr], params: Params) -> De
     return np.unique(found[found >= 0])
 
 
-def _find_by_postings(entities: DenseEntities, left: list[Expr], params: Params) -> DenseIds | None:
+def find_by_postings(entities: DenseEntities, left: list[Expr], params: Params) -> DenseIds | None:
     """The entities with a text that a condition asks for."""
     for place, condition in enumerate(left):
         equality = _split_equality(condition)
@@ -183,20 +82,93 @@ def _split_equality(condition: Expr) -> tuple[Expr, Expr] | None:
 # ---- truth, column by column ----
 
 
-def _evaluate_all(entities: DenseEntities, condition: Expr, params: Params) -> Mask:
-    """Where a condition is true, for every number."""
-    found = compare_property(entities, condition, params, None)
-    if found is not None:
-        return found
-    name = _find_text_property(entities, condition)
-    if name is None:
+@dataclass(frozen=True, slots=True)
+class SomeEntities:
+    """Some entities, as expressions see them; every variable stands for the row."""
+
+    entities: DenseEntities
+    at: DenseIds
+
+    @property
+    def num_rows(self) -> int:
+        """How many there are."""
+        return len(self.at)
+
+    def get_property(self, _variable: str, name: str) -> pa.ChunkedArray:
+        """The values of a property."""
+        return pa.chunked_array([self.entities.fetch_values(name, self.at)])
+
+    def get_system_field(self, _variable: str, name: SystemName) -> pa.ChunkedArray:
+        """The values of a system field."""
+        if name is SystemName.ID:
+            return pa.chunked_array([self.entities.fetch_ids(self.at)])
+        if name is SystemName.TYPE:
+            return _type_of(self.entities, self.num_rows)
+        return pa.chunked_array(
+            [self.entities.get_physical_column(SYSTEM_COLUMNS[name]).take(self.at)]
+        )
+
+    def evaluate_directly(self, condition: Expr, params: Params) -> Mask | None:
+        """Where a condition is true, by raw numbers, codes of texts or the index of a field."""
+        found = compare_property(self.entities, condition, params, self.at)
+        if found is None and isinstance(condition, TextMatch):
+            found = self.entities.search_texts(condition, params, self.at)
+        if found is not None:
+            return found
+        entities = self.entities
+        if 2 * len(self.at) > entities.size and _find_text_property(entities, condition):
+            return evaluate_condition(condition, AllEntities(entities), params).take(self.at)
+        return None
+
+    def take(self, places: RowIndices) -> SomeEntities:
+        """Some of them."""
+        return SomeEntities(self.entities, self.at.take(places))
+
+
+@dataclass(frozen=True, slots=True)
+class AllEntities:
+    """Every number; where the entity is gone, what it has does not matter."""
+
+    entities: DenseEntities
+
+    @property
+    def num_rows(self) -> int:
+        """How many numbers there are."""
+        return self.entities.size
+
+    def get_property(self, _variable: str, name: str) -> pa.ChunkedArray:
+        """The values of a property."""
+        return pa.chunked_array([self.entities.get_column(name).take_all()])
+
+    def get_system_field(self, _variable: str, name: SystemName) -> pa.ChunkedArray:
+        """The values of a system field."""
+        if name is SystemName.ID:
+            ids = self.entities.all_ids.whole
+            return pa.chunked_array([ids if pa.types.is_string(ids.type) else ids.cast(pa.utf8())])
+        if name is SystemName.TYPE:
+            return _type_of(self.entities, self.num_rows)
+        return pa.chunked_array(
+            [self.entities.get_physical_column(SYSTEM_COLUMNS[name]).take_all()]
+        )
+
+    def evaluate_directly(self, condition: Expr, params: Params) -> Mask | None:
+        """Where a condition is true, by raw numbers, or by distinct texts."""
+        found = compare_property(self.entities, condition, params, None)
+        if found is not None:
+            return found
+        name = _find_text_property(self.entities, condition)
+        if name is not None:
+            column = self.entities.get_column(name)
+            assert isinstance(column, TextColumn)
+            return evaluate_truth(condition, _DistinctTexts(column), params).take(column.codes)
         if isinstance(condition, typed_tree.AllOf | typed_tree.AnyOf | typed_tree.Negation):
-            is_true: Mask = _evaluate_levels(entities, condition, params) == _TRUE
+            is_true: Mask = _evaluate_levels(self.entities, condition, params) == _TRUE
             return is_true
-        return to_numpy(_evaluate_values(condition, _AllEntities(entities), params))
-    column = entities.get_column(name)
-    assert isinstance(column, TextColumn)
-    return to_numpy(_evaluate_values(condition, _DistinctTexts(column), params)).take(column.codes)
+        return None
+
+    def take(self, places: RowIndices) -> SomeEntities:
+        """Some of them."""
+        return SomeEntities(self.entities, places.astype(np.int32))
 
 
 def _evaluate_levels(entities: DenseEntities, condition: Expr, params: Params) -> Levels:
@@ -218,7 +190,7 @@ def _evaluate_levels(entities: DenseEntities, condition: Expr, params: Params) -
         case typed_tree.Negation():
             return _TRUE - _evaluate_levels(entities, condition.operand, params)
         case _:
-            return _levels_of(_evaluate_values(condition, _AllEntities(entities), params))
+            return _levels_of(_evaluate_values(condition, AllEntities(entities), params))
 
 
 def _levels_of(truth: Values) -> Levels:
@@ -246,59 +218,9 @@ def _find_text_property(entities: DenseEntities, condition: Expr) -> str | None:
     return name if pa.types.is_string(kind) else None
 
 
-def _evaluate_values(
-    condition: Expr, rows: _SomeEntities | _AllEntities | _DistinctTexts, params: Params
-) -> Values:
+def _evaluate_values(condition: Expr, rows: AllEntities | _DistinctTexts, params: Params) -> Values:
     found = evaluate(condition, rows, params)
     return pa.repeat(found, rows.num_rows) if isinstance(found, pa.Scalar) else found
-
-
-@dataclass(frozen=True, slots=True)
-class _SomeEntities:
-    """Some entities, as expressions see them; every variable stands for the row."""
-
-    entities: DenseEntities
-    at: DenseIds
-
-    @property
-    def num_rows(self) -> int:
-        return len(self.at)
-
-    def get_property(self, _variable: str, name: str) -> pa.ChunkedArray:
-        return pa.chunked_array([self.entities.fetch_values(name, self.at)])
-
-    def get_system_field(self, _variable: str, name: SystemName) -> pa.ChunkedArray:
-        if name is SystemName.ID:
-            return pa.chunked_array([self.entities.fetch_ids(self.at)])
-        if name is SystemName.TYPE:
-            return _type_of(self.entities, self.num_rows)
-        return pa.chunked_array(
-            [self.entities.get_physical_column(SYSTEM_COLUMNS[name]).take(self.at)]
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _AllEntities:
-    """Every number; where the entity is gone, what it has does not matter."""
-
-    entities: DenseEntities
-
-    @property
-    def num_rows(self) -> int:
-        return self.entities.size
-
-    def get_property(self, _variable: str, name: str) -> pa.ChunkedArray:
-        return pa.chunked_array([self.entities.get_column(name).take_all()])
-
-    def get_system_field(self, _variable: str, name: SystemName) -> pa.ChunkedArray:
-        if name is SystemName.ID:
-            ids = self.entities.all_ids.whole
-            return pa.chunked_array([ids if pa.types.is_string(ids.type) else ids.cast(pa.utf8())])
-        if name is SystemName.TYPE:
-            return _type_of(self.entities, self.num_rows)
-        return pa.chunked_array(
-            [self.entities.get_physical_column(SYSTEM_COLUMNS[name]).take_all()]
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,5 +289,5 @@ def _compare_texts(column: TextColumn, op: CompareOp, value: Value, at: DenseIds
     code = column.code_of(value)
     if op is CompareOp.NE:
         return np.not_equal(codes, code) & np.greater_equal(codes, 0)
-    # The code of a null is that of a text which nobody has.
+    # The code of a null is that of a text which no entity has.
     return np.equal(codes, code) if code >= 0 else np.zeros(len(codes), np.bool_)
