@@ -8,15 +8,12 @@ from typing import Final
 
 import pyarrow as pa
 
-from omnigraph.execution.batch import Batch, BoundEdges
+from omnigraph.execution.batch import Batch
 from omnigraph.execution.execution_context import ExecutionContext
+from omnigraph.execution.operators.batch_operations import slice_batch
 from omnigraph.execution.operators.group_operator import GroupedRows
 from omnigraph.execution.operators.row_keys import evaluate_rows
-from omnigraph.execution.sources.graph_source import DenseIds
-from omnigraph.execution.sources.topology.topology_nodes import DenseNodes
-from omnigraph.execution.sources.topology.topology_source import TopologySource
 from omnigraph.query.typed_tree import (
-    AggregateValue,
     Column,
     Expr,
     NodeValue,
@@ -24,60 +21,102 @@ from omnigraph.query.typed_tree import (
     SystemName,
     SystemValue,
 )
-from omnigraph.rows.comparison import flatten_chunks
+from omnigraph.rows.comparison import Values, flatten_chunks
 from omnigraph.rows.group_aggregates import with_one_zero
-from omnigraph.rows.result_types import (
-    iter_object_properties,
-    result_type_of,
-    to_result_values,
-)
+from omnigraph.rows.result_types import iter_object_properties, result_type_of, to_result_values
 from omnigraph.schema.catalog import Catalog
 
 # So many rows at a time: their texts fit the 32-bit offsets of an Arrow array, and memory and time
-# are looked at in between.
+# are checked in between.
 MORSEL_ROWS: Final = 65_536
+# To count the bytes of fewer rows takes longer than to fetch them; their source holds the values.
+UNCOUNTED_ROWS_MAX: Final = 1_024
 
-# More rows are worth the steps that look at memory and time in between.
-ROWS_MAX: Final = 1_024
+
+@dataclass(frozen=True, slots=True)
+class _ProjectedColumn:
+    """A column with its Arrow type; `variable` and `property` if it is a field of an entity."""
+
+    name: str
+    value: Expr
+    type: pa.DataType
+    variable: str | None
+    # None is the id.
+    property: str | None
 
 
-def build_result_table(
-    columns: Sequence[Column], rows: Batch | GroupedRows, reading: ExecutionContext
-) -> pa.Table:
-    """The columns of a result; every property is fetched for these rows only."""
-    catalog = reading.view.catalog
-    schema = pa.schema(
-        [pa.field(each.name, result_type_of(each.type, catalog)) for each in columns]
-    )
-    if isinstance(rows, GroupedRows):
-        batch, known = rows.first_rows, rows.aggregates
-    else:
-        batch, known = rows, {}
-    plain = [each for each in columns if not isinstance(each.value, AggregateValue)]
-    kinds = [schema.field(each.name).type for each in plain]
-    parts: list[list[pa.Array]] = [[] for _ in plain]
-    for morsel in _split_morsels(batch) if plain else ():
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """The columns of a result."""
+
+    columns: tuple[_ProjectedColumn, ...]
+    schema: pa.Schema
+
+    def build_table(self, rows: Batch | GroupedRows, reading: ExecutionContext) -> pa.Table:
+        """The columns of rows; every property is fetched for these rows only."""
+        groups, batch = (rows, rows.first_rows) if isinstance(rows, GroupedRows) else (None, rows)
+        morsels = (batch,) if batch.num_rows <= MORSEL_ROWS else tuple(_split_morsels(batch))
+        arrays: list[Values] = []
         reading.budget.check_interrupts()
-        for column, kind, into in zip(plain, kinds, parts, strict=True):
-            values = _project_column(column.value, kind, morsel, reading)
-            if isinstance(rows, GroupedRows):
-                values = with_one_zero(values)
-            # Held as long as the query: they are its result.
-            reading.budget.allocate(values.nbytes)
-            into.append(values)
-    found = {name: to_result_values(values) for name, values in known.items()}
-    for column, kind, arrays in zip(plain, kinds, parts, strict=True):
-        found[column.name] = pa.chunked_array(arrays, kind)
-    return pa.table([found[field.name] for field in schema], schema=schema)
+        for column in self.columns:
+            if groups is not None and column.name in groups.aggregates:
+                arrays.append(to_result_values(groups.aggregates[column.name]))
+                continue
+            parts = [_project_column(column, morsel, reading) for morsel in morsels]
+            if groups is not None:
+                parts = [with_one_zero(each) for each in parts]
+            arrays.append(parts[0] if len(parts) == 1 else pa.chunked_array(parts, column.type))
+        return pa.Table.from_arrays(arrays, schema=self.schema)
 
 
-def _project_column(
-    value: Expr, kind: pa.DataType, batch: Batch, reading: ExecutionContext
+def build_projection(columns: Sequence[Column], catalog: Catalog) -> Projection:
+    """The projection of a plan."""
+    projected = tuple(
+        _ProjectedColumn(
+            each.name, each.value, result_type_of(each.type, catalog), *_find_field(each.value)
+        )
+        for each in columns
+    )
+    schema = pa.schema([pa.field(each.name, each.type) for each in projected])
+    return Projection(projected, schema)
+
+
+def _find_field(value: Expr) -> tuple[str | None, str | None]:
+    """The variable and the property that an expression is; no property for an id."""
+    match value:
+        case PropertyValue(variable, name):
+            return variable, name
+        case SystemValue(variable, SystemName.ID):
+            return variable, None
+        case _:
+            return None, None
+
+
+def _project_column(column: _ProjectedColumn, batch: Batch, reading: ExecutionContext) -> pa.Array:
+    variable = column.variable
+    if variable is not None and variable in batch.nodes:
+        numbers = batch.nodes[variable]
+        nodes = reading.source.get_nodes(reading.nodes_of[variable])
+        name = column.property
+        values = nodes.fetch_ids(numbers) if name is None else nodes.fetch_values(name, numbers)
+        found = values if values.type == column.type else to_result_values(values)
+    elif isinstance(column.value, NodeValue):
+        found = _project_node(column.value, column.type, batch, reading)
+    else:
+        found = flatten_chunks(to_result_values(evaluate_rows(column.value, batch, reading)))
+        if pa.types.is_null(found.type):
+            # A selection that fits no edge has no rows, and its properties have no known type.
+            found = found.cast(column.type)
+    if batch.num_rows > UNCOUNTED_ROWS_MAX:
+        reading.budget.check_interrupts()
+        # Held as long as the query: they are its result.
+        reading.budget.allocate(found.nbytes)
+    return found
+
+
+def _project_node(
+    value: NodeValue, kind: pa.DataType, batch: Batch, reading: ExecutionContext
 ) -> pa.Array:
-    if not isinstance(value, NodeValue):
-        values = flatten_chunks(to_result_values(evaluate_rows(value, batch, reading)))
-        # A selection that fits no edge has no rows, and does not know the type of its properties.
-        return values.cast(kind) if pa.types.is_null(values.type) else values
     rows = reading.rows_of(batch)
     properties = iter_object_properties(value.type, reading.view.catalog)
     members = [
@@ -88,71 +127,5 @@ def _project_column(
 
 
 def _split_morsels(batch: Batch) -> Iterator[Batch]:
-    if batch.num_rows <= MORSEL_ROWS:
-        yield batch
-        return
     for start in range(0, batch.num_rows, MORSEL_ROWS):
-        part = slice(start, start + MORSEL_ROWS)
-        yield Batch(
-            min(MORSEL_ROWS, batch.num_rows - start),
-            {name: numbers[part] for name, numbers in batch.nodes.items()},
-            {
-                name: BoundEdges(bound.types, bound.type_indices[part], bound.dense_ids[part])
-                for name, bound in batch.edges.items()
-            },
-            scores=None if batch.scores is None else batch.scores[part],
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _ProjectedField:
-    variable: str
-    type_name: str
-    # None is the id.
-    name: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Projection:
-    """Columns that are properties and ids of nodes."""
-
-    schema: pa.Schema
-    fields: tuple[_ProjectedField, ...]
-
-    def build_table(self, batch: Batch, reading: ExecutionContext) -> pa.Table:
-        """The columns of rows."""
-        source = reading.source
-        assert isinstance(source, TopologySource)
-        arrays = [
-            _fetch_column(
-                source.get_nodes(field.type_name), field.name, batch.nodes[field.variable]
-            )
-            for field in self.fields
-        ]
-        return pa.Table.from_arrays(arrays, schema=self.schema)
-
-
-def build_projection(
-    columns: Sequence[Column], types: dict[str, str], catalog: Catalog
-) -> Projection | None:
-    """The columns of a plan, if all of them are properties and ids of node variables."""
-    fields = []
-    for column in columns:
-        match column.value:
-            case PropertyValue(variable, name) if variable in types:
-                fields.append(_ProjectedField(variable, types[variable], name))
-            case SystemValue(variable, SystemName.ID) if variable in types:
-                fields.append(_ProjectedField(variable, types[variable], None))
-            case _:
-                return None
-    schema = pa.schema(
-        [pa.field(each.name, result_type_of(each.type, catalog)) for each in columns]
-    )
-    return Projection(schema, tuple(fields))
-
-
-def _fetch_column(nodes: DenseNodes, name: str | None, at: DenseIds) -> pa.Array:
-    if name is None:
-        return nodes.fetch_ids(at)
-    column = nodes.get_column(name)
-    return to_result_values(column.take_one(int(at[0])) if len(at) == 1 else column.take(at))
+        yield slice_batch(batch, start, min(start + MORSEL_ROWS, batch.num_rows))

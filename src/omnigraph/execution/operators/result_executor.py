@@ -3,40 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import zip_longest
 from typing import Final, TypeAlias, assert_never
 
 import numpy as np
+import pyarrow as pa
 
 from omnigraph.execution.batch import Batch
 from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.group_operator import GroupedRows, group_rows
-from omnigraph.execution.operators.project_operator import build_result_table
+from omnigraph.execution.operators.project_operator import Projection
 from omnigraph.execution.operators.row_keys import RowKey
 from omnigraph.execution.optimizer.plan_split import ResultStep
-from omnigraph.execution.result import Result
 from omnigraph.query import logical_plan as plans
 from omnigraph.query.typed_tree import AggregateValue, ColumnValue, Expr, OrderKey
 from omnigraph.rows.evaluator import is_constant
 from omnigraph.rows.row_order import RowIndices, SortKey, ValuesKey, sort_row_indices
 
-# Told, when a step is done, which it was and how many rows it left.
+# Called when a step is done, with the step and how many rows it left.
 RecordStep: TypeAlias = Callable[[ResultStep, int], None]
 _INDEX_BYTES: Final = 8
 
 
 def finish_rows(
-    plan: plans.ReadPlan,
     rows: Batch | GroupedRows,
     steps: Sequence[ResultStep],
+    projection: Projection,
     reading: ExecutionContext,
     *,
     note: RecordStep | None = None,
-) -> Result:
-    """The result of a plan from the rows of its pattern; or from groups, if they are found."""
-    columns = rows.columns if isinstance(rows, GroupedRows) else ()
-    for step, following in zip_longest(steps, steps[1:]):
+) -> pa.Table:
+    """The columns of a result from the rows of a pattern; or from groups, if they are found."""
+    for number, step in enumerate(steps):
+        if isinstance(step, plans.Project):
+            # Values are fetched when all other steps are done.
+            continue
         reading.budget.check_interrupts()
+        following = steps[number + 1] if number + 1 < len(steps) else None
         match step:
             case plans.Sort(keys=keys):
                 limit = following.count if isinstance(following, plans.Limit) else None
@@ -46,19 +48,17 @@ def finish_rows(
                 rows = rows.take(places)
             case plans.Limit(count=count):
                 rows = _take_first(rows, count)
-            case plans.Project(columns=columns):
-                pass
             case plans.Aggregate(columns=columns):
                 rows = rows if isinstance(rows, GroupedRows) else group_rows(rows, columns, reading)
             case _:
                 assert_never(step)
         if note is not None and following is not None:
             note(step, rows.num_rows)
-    result = Result(plan.columns, build_result_table(columns, rows, reading))
+    table = projection.build_table(rows, reading)
     if note is not None and steps:
         # The last step is done when its rows have their values.
         note(steps[-1], rows.num_rows)
-    return result
+    return table
 
 
 def _take_first(rows: Batch | GroupedRows, count: int) -> Batch | GroupedRows:

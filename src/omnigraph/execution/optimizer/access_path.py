@@ -35,7 +35,7 @@ class WarmupPolicy:
 
     def list_cold_types(self, view: View, types: Iterable[TypeKey]) -> list[TypeKey]:
         """The types that are neither small nor in memory."""
-        return [each for each in types if not self._sources.is_ready(view, (each,))]
+        return [each for each in types if not self._sources.is_type_ready(view, each)]
 
     def should_load(self, view: View, unready: Iterable[TypeKey]) -> bool:
         """Whether it is time to load types."""

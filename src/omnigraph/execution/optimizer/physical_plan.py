@@ -35,7 +35,6 @@ from omnigraph.execution.optimizer.plan_split import (
 from omnigraph.query.logical_plan import (
     Aggregate,
     Expand,
-    Limit,
     Operator,
     Project,
     Rank,
@@ -45,7 +44,7 @@ from omnigraph.query.logical_plan import (
 )
 from omnigraph.query.pattern_assembly import PatternNode, PatternParts, Test, assemble_pattern
 from omnigraph.query.tree_walk import bound_variables_of, chain_of, used_variables_of
-from omnigraph.query.typed_tree import TextMatch
+from omnigraph.query.typed_tree import Column, TextMatch
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.catalog import Catalog
 
@@ -67,8 +66,7 @@ class AnalyzedPlan:
     needed: frozenset[str]
     # How many rows of the pattern are enough, if any so many are.
     rows_max: int | None
-    # How a few rows become the result, if nothing is left to do but that.
-    projection: Projection | None
+    projection: Projection
     # The pattern, if it is one scan, and the types and text predicates of the whole plan.
     scan: Scan | None
     types: frozenset[TypeKey]
@@ -116,7 +114,7 @@ def analyze_plan(plan: ReadPlan, catalog: Catalog) -> AnalyzedPlan:
         wanted,
         needed,
         rows_max,
-        _plan_projection(steps, graph, catalog) if rank is None else None,
+        build_projection(_find_columns(steps), catalog),
         find_single_scan(plan.root),
         read_types_of(plan.root),
         collect_text_matches(plan.root),
@@ -124,15 +122,9 @@ def analyze_plan(plan: ReadPlan, catalog: Catalog) -> AnalyzedPlan:
     )
 
 
-def _plan_projection(
-    steps: Sequence[ResultStep], graph: PatternGraph, catalog: Catalog
-) -> Projection | None:
-    match steps:
-        case [Project(columns=columns)] | [Limit(), Project(columns=columns)]:
-            types = {name: each.type_name for name, each in graph.variables.items()}
-            return build_projection(columns, types, catalog)
-        case _:
-            return None
+def _find_columns(steps: Sequence[ResultStep]) -> tuple[Column, ...]:
+    """The columns that the last of the steps which have any gives."""
+    return next(step.columns for step in reversed(steps) if isinstance(step, Project | Aggregate))
 
 
 def is_factorizable(query: AnalyzedPlan) -> bool:

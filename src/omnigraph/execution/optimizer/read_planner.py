@@ -26,7 +26,6 @@ from omnigraph.execution.operators.factorized_group import GroupAggregator
 from omnigraph.execution.operators.group_operator import GroupedRows
 from omnigraph.execution.operators.pattern_executor import run_pattern
 from omnigraph.execution.operators.profiler import NULL_PROFILER, Profiler
-from omnigraph.execution.operators.project_operator import ROWS_MAX
 from omnigraph.execution.operators.result_executor import finish_rows
 from omnigraph.execution.operators.weighted_rows import WeightedRows, concatenate_rows, sum_weights
 from omnigraph.execution.optimizer.explain_plan import Explained, PlanExplainer, run_operators
@@ -91,17 +90,8 @@ class Planner:
     def run(self, plan: ReadPlan, reading: ExecutionContext) -> Result:
         """The result of a plan."""
         planned = self.get_plan(plan, reading.view.catalog)
-        query = planned.query
-        rows = self.compute_rows(planned, reading)
-        shown = query.projection
-        if (
-            shown is not None
-            and isinstance(rows, Batch)
-            and rows.num_rows <= ROWS_MAX
-            and isinstance(reading.source, TopologySource)
-        ):
-            return Result(plan.columns, shown.build_table(rows, reading))
-        return finish_rows(plan, rows, query.steps, reading)
+        query, rows = planned.query, self.compute_rows(planned, reading)
+        return Result(plan.columns, finish_rows(rows, query.steps, query.projection, reading))
 
     def compute_rows(self, planned: CachedPlan, reading: ExecutionContext) -> Batch | GroupedRows:
         """What the steps after the pattern start from; groups, if they are found without rows."""
@@ -163,7 +153,7 @@ class Planner:
             watch.record(id(query.rank), rows.num_rows)
         if rows is not None:
             watch.start()
-            finish_rows(plan, rows, query.steps, reading, note=watch.record_step)
+            finish_rows(rows, query.steps, query.projection, reading, note=watch.record_step)
         above = query.steps if query.rank is None else (query.rank, *query.steps)
         return Explained(tuple(reversed([*found, *explaining.explain_rest(above)])))
 

@@ -94,10 +94,14 @@ class SourceCache:
 
     def is_ready(self, view: View, types: Iterable[TypeKey]) -> bool:
         """Whether whole types are the better choice even for a read of few entities."""
-        return all(
-            view.snapshot.pins[str(type_key)].rows <= SMALL_ROWS or self.has_cached(view, type_key)
-            for type_key in types
-        )
+        return all(self.is_type_ready(view, type_key) for type_key in types)
+
+    def is_type_ready(self, view: View, type_key: TypeKey) -> bool:
+        """Whether one type is small, or need not be read as a whole."""
+        pin = view.snapshot.pins[str(type_key)]
+        if pin.rows <= SMALL_ROWS or self._versions.peek(_version_key_of(pin)) is not None:
+            return True
+        return self.has_cached(view, type_key)
 
     def has_cached(self, view: View, type_key: TypeKey) -> bool:
         """Whether a type need not be read as a whole, for it or a version before it is there."""

@@ -121,7 +121,8 @@ class DenseEntities:
 
     def fetch_values(self, name: str, at: DenseIds) -> pa.Array:
         """The values of a property, of the Arrow type of the property."""
-        return self.get_column(name).take(at)
+        column = self.get_column(name)
+        return column.take_one(int(at[0])) if len(at) == 1 else column.take(at)
 
     def fetch_row_ids(self, at: DenseIds) -> npt.NDArray[np.uint64]:
         """Their rows in the table, for indexes that know rows."""
