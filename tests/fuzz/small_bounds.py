@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Final
 
 SMALL: Final[Mapping[str, Mapping[str, int]]] = {
+    "omnigraph.rows.row_filter": {"_NARROWED_FACTOR": 1},
     "omnigraph.rows.group_aggregates": {"RADIX_ROWS": 1, "RADIX_MAX": 2},
     "omnigraph.execution.operators.expand_operator": {"_STARTS_MAX": 2, "_SIDES_MIN": 1},
     "omnigraph.execution.operators.scan_operator": {
@@ -29,9 +30,9 @@ SMALL: Final[Mapping[str, Mapping[str, int]]] = {
     },
     "omnigraph.execution.operators.checked_ints": {"NARROW_MAX": 2},
     "omnigraph.execution.operators.enumerate_operator": {"MORSEL_ROWS": 3, "_SORTED_SHARE": 0},
-    "omnigraph.execution.operators.factorized_group": {"_RANGE_MAX": 2},
+    "omnigraph.execution.operators.row_keys": {"_RANGE_MAX": 2},
     "omnigraph.execution.operators.neighbour_sums": {"EDGES_AT_ONCE": 2},
-    "omnigraph.execution.operators.project_operator": {"ROWS_MAX": 1},
+    "omnigraph.execution.operators.project_operator": {"UNCOUNTED_ROWS_MAX": 1},
     "omnigraph.execution.optimizer.read_planner": {"SKEW": 0, "_STARTS_FEW": 0},
     "omnigraph.execution.operators.factorize_operator": {
         "SINGLE_FACTOR": 0,

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from omnigraph.execution.operators.checked_ints import Weights
 from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
 
 
@@ -31,6 +32,7 @@ class Batch:
 
     `outer` says, inside a correlated block, which row of the input of the block each row extends.
     `scores` holds the score of each row once a rank has given it, under its expression's type.
+    `weights` say how many matches each row stands for; without them, each stands for one.
     """
 
     num_rows: int
@@ -38,6 +40,7 @@ class Batch:
     edges: Mapping[str, BoundEdges] = field(default_factory=dict)
     outer: RowIndices | None = None
     scores: pa.Array | None = None
+    weights: Weights | None = None
 
     def take(self, places: RowIndices) -> Batch:
         """Some rows, in the order of the places."""
@@ -47,4 +50,5 @@ class Batch:
             {name: edges.take(places) for name, edges in self.edges.items()},
             None if self.outer is None else self.outer.take(places),
             None if self.scores is None else self.scores.take(pa.array(places)),
+            None if self.weights is None else self.weights.take(places),
         )

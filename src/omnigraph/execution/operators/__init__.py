@@ -11,15 +11,13 @@ is allocated; time and cancellation are checked between morsels.
     traversal_hops         one hop over several edge types, or several hops by distance
     filter_operator        conditions on rows and on nodes, and the interface of an operator
     semi_join_operator     correlated blocks: `exists`, `not`, `count`
-    batch_operations       slices, concatenates and prunes batches
+    batch_operations       slices, concatenates, weighs and prunes batches
     enumerate_operator     on whole types: enumerates only the variables that the result needs
     factorize_operator     weights of nodes for the variables that are not enumerated
     neighbour_sums         sums and extremes over the neighbours of every node
     checked_ints           counts and sums as exact integers that do not wrap
-    weighted_rows          rows with weights
-    factorized_group       groups and aggregates of weighted rows
     result_executor        the steps after the pattern, in order
-    group_operator         groups and aggregates of plain rows
+    group_operator         groups and aggregates, of values or of weights
     row_keys               the integers that rows are grouped and sorted by
     project_operator       the columns of the result
     profiler               rows and time of each step, for `explain`

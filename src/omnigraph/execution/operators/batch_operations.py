@@ -1,4 +1,4 @@
-"""Rows of batches: cutting, joining and leaving out what nothing reads any more."""
+"""Rows of batches: cutting, joining, weighing, and leaving out what nothing reads any more."""
 
 from __future__ import annotations
 
@@ -9,8 +9,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.execution.batch import Batch, BoundEdges
+from omnigraph.execution.operators.checked_ints import (
+    CheckedInts,
+    Weights,
+    add_at,
+    choose_at,
+    concatenate_weights,
+)
 from omnigraph.execution.sorted_arrays import pack_pairs, sort_distinct_pairs, unpack_pairs
 from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
+from omnigraph.rows.group_aggregates import Groups, make_single_group
 
 # The variables that something above still reads; None is all of them.
 KeptVariables = frozenset[str] | None
@@ -30,6 +38,7 @@ def prune_variables(batch: Batch, kept: KeptVariables) -> Batch:
         {name: edges for name, edges in batch.edges.items() if name in kept},
         batch.outer,
         batch.scores,
+        batch.weights,
     )
 
 
@@ -51,6 +60,7 @@ def add_variables(
         {**batch.edges, **{name: each for name, each in (edges or {}).items() if is_kept(name)}},
         batch.outer,
         batch.scores,
+        batch.weights,
     )
 
 
@@ -70,6 +80,7 @@ def slice_batch(batch: Batch, start: int, end: int) -> Batch:
         },
         None if batch.outer is None else batch.outer[start:end],
         None if batch.scores is None else batch.scores.slice(start, end - start),
+        None if batch.weights is None else batch.weights.take(np.arange(start, end)),
     )
 
 
@@ -93,7 +104,49 @@ def concatenate_batches(batches: Sequence[Batch]) -> Batch:
         },
         np.concatenate(outers) if outers else None,
         pa.concat_arrays(scores) if scores else None,
+        _concatenate_weights(batches),
     )
+
+
+def _concatenate_weights(batches: Sequence[Batch]) -> Weights | None:
+    if all(each.weights is None for each in batches):
+        return None
+    return concatenate_weights([(each.weights or Weights(), each.num_rows) for each in batches])
+
+
+def multiply_weights(batch: Batch, more: Weights) -> Batch:
+    """The rows with more that hangs from them, without those that then stand for nothing."""
+    weights = more if batch.weights is None else batch.weights.multiply(more)
+    found = Batch(batch.num_rows, batch.nodes, batch.edges, batch.outer, batch.scores, weights)
+    if weights.counts is None:
+        return found
+    kept = np.flatnonzero(weights.counts.values)
+    return found if len(kept) == batch.num_rows else found.take(kept)
+
+
+def merge_groups(batch: Batch, groups: Groups) -> Batch:
+    """One row for each group, which stands for all that its rows stand for."""
+    of_row, count, most = groups.of_row, groups.count, max(batch.num_rows, 1)
+    weights = (batch.weights or Weights()).sum_into(
+        lambda amount: add_at(amount, of_row, count, most),
+        lambda item, codes: choose_at(item, codes, of_row, count),
+        lambda: CheckedInts(np.bincount(of_row, minlength=count), most),
+    )
+    rows = Batch(batch.num_rows, batch.nodes, batch.edges).take(groups.first_rows)
+    return Batch(rows.num_rows, rows.nodes, rows.edges, weights=weights)
+
+
+def sum_weights(batches: Sequence[Batch]) -> Weights:
+    """What all rows together stand for, as the weights of one row."""
+    rows = concatenate_batches([Batch(each.num_rows, weights=each.weights) for each in batches])
+    weights = merge_groups(rows, make_single_group(rows.num_rows)).weights
+    assert weights is not None
+    return weights
+
+
+def number_rows(batch: Batch) -> Batch:
+    """The rows of a batch as the rows around a block, each of them by its place."""
+    return Batch(batch.num_rows, batch.nodes, batch.edges, np.arange(batch.num_rows))
 
 
 def count_row_bytes(batch: Batch) -> int:

@@ -6,7 +6,7 @@ leave 64 bits, it is computed in floats first, and refused if it does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
@@ -143,6 +143,30 @@ class Weights:
             {item: add(amount) for item, amount in cleaned.sums.items()},
             {item: choose(item, codes) for item, codes in cleaned.extremes.items()},
         )
+
+
+def concatenate_weights(parts: Sequence[tuple[Weights, int]]) -> Weights:
+    """The weights of rows one after the other, each with how many rows there are."""
+    weights = [each for each, _ in parts]
+    counts = None
+    if any(each.counts is not None for each in weights):
+        counts = _concatenate_ints(
+            each.counts or CheckedInts(np.ones(rows, np.int64), 1) for each, rows in parts
+        )
+    return Weights(
+        counts,
+        {item: _concatenate_ints(each.sums[item] for each in weights) for item in weights[0].sums},
+        {
+            item: np.concatenate([each.extremes[item] for each in weights])
+            for item in weights[0].extremes
+        },
+    )
+
+
+def _concatenate_ints(amounts: Iterable[CheckedInts]) -> CheckedInts:
+    known = list(amounts)
+    bound = max(each.bound for each in known)
+    return CheckedInts(np.concatenate([each.values for each in known]), bound)
 
 
 @contextmanager

@@ -10,12 +10,16 @@ import numpy as np
 
 from omnigraph.execution.batch import Batch
 from omnigraph.execution.execution_context import ExecutionContext
-from omnigraph.execution.operators.batch_operations import prune_variables
+from omnigraph.execution.operators.batch_operations import (
+    add_variables,
+    multiply_weights,
+    prune_variables,
+    slice_batch,
+)
 from omnigraph.execution.operators.checked_ints import Weights
 from omnigraph.execution.operators.factorize_operator import Factorizer
 from omnigraph.execution.operators.pattern_executor import run_pattern
 from omnigraph.execution.operators.profiler import NULL_PROFILER, Profiler
-from omnigraph.execution.operators.weighted_rows import WeightedRows, number_rows
 from omnigraph.execution.optimizer.factor_trees import FactorTree
 from omnigraph.execution.optimizer.pattern_graph import Variable
 from omnigraph.execution.query_budget import Budget
@@ -65,10 +69,9 @@ class _Morsel:
     last: int
     made: int
 
-    def slice_rows(self, rows: WeightedRows) -> WeightedRows:
-        return (
-            rows if self.last - self.first == rows.count else rows.slice_rows(self.first, self.last)
-        )
+    def slice_rows(self, rows: Batch) -> Batch:
+        is_all = self.last - self.first == rows.num_rows
+        return rows if is_all else slice_batch(rows, self.first, self.last)
 
 
 def factor_key_of(variable: str) -> tuple[str, str]:
@@ -93,7 +96,7 @@ class Enumerator:
         # How many nodes there were to start from.
         self.starts = 0
 
-    def iter_rows(self) -> Iterator[WeightedRows]:
+    def iter_rows(self) -> Iterator[Batch]:
         """All rows in morsels, and at least one morsel; none of them stands for nothing."""
         start, watch = self._core.start, self._watch
         watch.start()
@@ -101,19 +104,18 @@ class Enumerator:
         watch.record(start.name, len(found))
         self.starts = len(found)
         is_whole = len(found) == self._weighing.get_nodes(start).size
-        rows = WeightedRows(Batch(len(found), {start.name: found}))
+        rows = Batch(len(found), {start.name: found})
         if self._has_weight(start.name):
-            rows = rows.multiply_weights(
-                self._compute_weights(start.name, None if is_whole else found)
-            )
-            watch.record(factor_key_of(start.name), rows.count)
+            weights = self._compute_weights(start.name, None if is_whole else found)
+            rows = multiply_weights(rows, weights)
+            watch.record(factor_key_of(start.name), rows.num_rows)
         yield from self._run_steps(rows, 0)
 
-    def _run_steps(self, rows: WeightedRows, done: int) -> Iterator[WeightedRows]:
+    def _run_steps(self, rows: Batch, done: int) -> Iterator[Batch]:
         for number in range(done, len(self._core.steps)):
             self._reading.budget.check_interrupts()
             step = self._core.steps[number]
-            pieces = self._split_morsels(step, rows.batch)
+            pieces = self._split_morsels(step, rows)
             for piece in pieces[:-1]:
                 yield from self._run_steps(
                     self._run_step(step, piece.slice_rows(rows), piece), number + 1
@@ -144,25 +146,24 @@ class Enumerator:
             first, made = last, int(ends[last - 1])
         return pieces
 
-    def _run_step(self, step: EnumerationStep, rows: WeightedRows, piece: _Morsel) -> WeightedRows:
+    def _run_step(self, step: EnumerationStep, rows: Batch, piece: _Morsel) -> Batch:
         self._reading.budget.check_interrupts()
         self._reading.budget.require_memory(piece.made * _ROW_BYTES)
         if step.is_plain:
-            places, batch = self._expand_plain(step, rows.batch)
-        elif step.is_bounded and rows.count == 1:
-            places, batch = self._expand_bounded(step, rows.batch)
+            found = self._expand_plain(step, rows)
+        elif step.is_bounded and rows.num_rows == 1:
+            found = self._expand_bounded(step, rows)
         else:
-            places, batch = self._run_operator(step, rows.batch)
-        found = WeightedRows(batch, rows.weights.take(places))
-        self._watch.record(id(step), found.count)
+            found = self._run_operator(step, rows)
+        self._watch.record(id(step), found.num_rows)
         variable = step.variable
         if variable is not None and self._has_weight(variable.name):
-            more = self._compute_weights(variable.name, batch.nodes[variable.name])
-            found = found.multiply_weights(more)
-            self._watch.record(factor_key_of(variable.name), found.count)
-        return WeightedRows(prune_variables(found.batch, step.kept), found.weights)
+            more = self._compute_weights(variable.name, found.nodes[variable.name])
+            found = multiply_weights(found, more)
+            self._watch.record(factor_key_of(variable.name), found.num_rows)
+        return prune_variables(found, step.kept)
 
-    def _expand_plain(self, step: EnumerationStep, batch: Batch) -> tuple[RowIndices, Batch]:
+    def _expand_plain(self, step: EnumerationStep, batch: Batch) -> Batch:
         """One hop to distinct neighbours."""
         operator, variable = step.operator, step.variable
         assert isinstance(operator, Expand)
@@ -171,7 +172,7 @@ class Enumerator:
         places, ends = adjacency.expand_neighbours(batch.nodes[operator.source])
         return self._bind_variable(batch, variable, places, ends)
 
-    def _expand_bounded(self, step: EnumerationStep, batch: Batch) -> tuple[RowIndices, Batch]:
+    def _expand_bounded(self, step: EnumerationStep, batch: Batch) -> Batch:
         """Several hops from the one row there is."""
         operator, variable = step.operator, step.variable
         assert isinstance(operator, Expand)
@@ -191,25 +192,20 @@ class Enumerator:
 
     def _bind_variable(
         self, batch: Batch, variable: Variable, places: RowIndices, ends: DenseIds
-    ) -> tuple[RowIndices, Batch]:
+    ) -> Batch:
         mask = self._weighing.evaluate_mask(variable, ends)
         if mask is not None:
             kept = np.flatnonzero(mask)
             places, ends = places.take(kept), ends.take(kept)
-        rows = batch.take(places)
-        return places, Batch(len(ends), {**rows.nodes, variable.name: ends}, rows.edges)
+        return add_variables(batch.take(places), nodes={variable.name: ends})
 
-    def _run_operator(self, step: EnumerationStep, batch: Batch) -> tuple[RowIndices, Batch]:
+    def _run_operator(self, step: EnumerationStep, batch: Batch) -> Batch:
         """Any other operator, and then the blocks of the variable that it binds."""
-        operator = link_chain([Outer(), step.operator])
-        found = run_pattern(operator, self._reading, number_rows(batch))
-        places = found.outer
-        assert places is not None
-        found = Batch(found.num_rows, found.nodes, found.edges)
+        found = run_pattern(link_chain([Outer(), step.operator]), self._reading, batch)
         if step.variable is not None and step.variable.blocks:
             kept = self._weighing.filter_by_blocks(step.variable, found.nodes[step.variable.name])
-            places, found = places.take(kept), found.take(kept)
-        return places, found
+            found = found.take(kept)
+        return found
 
     def _has_weight(self, name: str) -> bool:
         return not self._core.trees[name].is_bare

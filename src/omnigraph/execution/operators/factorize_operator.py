@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from omnigraph.execution.batch import Batch
 from omnigraph.execution.execution_context import ExecutionContext, Mask
+from omnigraph.execution.operators.batch_operations import number_rows
 from omnigraph.execution.operators.checked_ints import (
     CheckedInts,
     Weights,
@@ -29,7 +30,6 @@ from omnigraph.execution.operators.checked_ints import (
 )
 from omnigraph.execution.operators.neighbour_sums import find_neighbour_extremes, sum_neighbours
 from omnigraph.execution.operators.pattern_executor import run_pattern
-from omnigraph.execution.operators.weighted_rows import number_rows
 from omnigraph.execution.optimizer.factor_trees import (
     FactorBranch,
     FactorTree,

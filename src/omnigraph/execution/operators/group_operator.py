@@ -1,29 +1,57 @@
-"""Rows to groups, and their aggregates."""
+"""Rows to groups, and their aggregates: from the values of rows, or from what rows stand for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeAlias, assert_never
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.execution.batch import Batch
 from omnigraph.execution.execution_context import ExecutionContext
+from omnigraph.execution.operators.batch_operations import merge_groups
+from omnigraph.execution.operators.checked_ints import (
+    IntOverflowError,
+    Weights,
+    add_at,
+    choose_at,
+    decode_order,
+    translate_overflow,
+)
 from omnigraph.execution.operators.row_keys import compute_key_codes, evaluate_rows
-from omnigraph.query import typed_tree
+from omnigraph.execution.optimizer.aggregation_plan import Aggregation
+from omnigraph.execution.optimizer.factor_trees import PartialAggregate, PartialKind
+from omnigraph.execution.sources.topology.topology_columns import DenseColumn, NumberColumn
+from omnigraph.execution.sources.topology.topology_source import TopologySource
 from omnigraph.query.ast import AggregateFunction
-from omnigraph.query.typed_tree import AggregateValue, Column
+from omnigraph.query.typed_tree import (
+    AggregateValue,
+    Column,
+    NodeValue,
+    PropertyValue,
+    SystemValue,
+)
+from omnigraph.rows.exact_sums import sum_floats, sum_integers
 from omnigraph.rows.group_aggregates import (
     Groups,
     aggregate_groups,
     group_by_codes,
     make_single_group,
 )
-from omnigraph.rows.row_order import RowIndices
+from omnigraph.rows.row_order import Codes, RowIndices
+
+_Floats: TypeAlias = npt.NDArray[np.float64]
 
 # For a row: its group, and a code and a value at a time.
-_ROW_BYTES = 24
+_ROW_BYTES: Final = 24
+# Whole numbers up to here are exact floats, and their halves multiply exactly.
+_FLOAT_EXACT: Final = 2**53
+_SPLITTER: Final = 2.0**27 + 1
+_FLOAT_SAFE: Final = 2.0**900
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,32 +77,207 @@ class GroupedRows:
         )
 
 
+class GroupAggregator:
+    """Groups rows with weights, for one aggregate."""
+
+    def __init__(
+        self, wanted: Aggregation, determined: frozenset[str], reading: ExecutionContext
+    ) -> None:
+        assert isinstance(reading.source, TopologySource)
+        self._wanted = wanted
+        self._reading = reading
+        self._source = reading.source
+        # What distinguishes groups: a variable, or else properties of one.
+        self._numbered = sorted(wanted.identified - determined)
+        self._coded = [
+            key
+            for key in wanted.keys
+            if isinstance(key, PropertyValue)
+            and key.variable not in wanted.identified
+            and key.variable not in determined
+        ]
+
+    def compress(self, rows: Batch) -> Batch:
+        """The same rows with those together that no key distinguishes."""
+        if self._wanted.floats or rows.num_rows <= 1:
+            return rows
+        self._reading.budget.check_interrupts()
+        numbers = [rows.nodes[name] for name in sorted(rows.nodes)]
+        return merge_groups(rows, group_by_codes(numbers, rows.num_rows))
+
+    def group_rows(self, rows: Batch, *, is_unique: bool) -> GroupedRows:
+        """The groups; rows that are unique are groups by themselves."""
+        groups = self._find_groups(rows, is_unique=is_unique)
+        aggregates = _WeightedAggregates(rows, groups, self._source, self._reading)
+        has_keys = bool(self._wanted.keys)
+        return _build_groups(
+            rows, groups, self._wanted.columns, aggregates.compute_aggregate, has_keys=has_keys
+        )
+
+    def _find_groups(self, batch: Batch, *, is_unique: bool) -> Groups | None:
+        """The groups of rows, or None if every row is one."""
+        if not self._wanted.keys:
+            return make_single_group(batch.num_rows)
+        if is_unique:
+            return None
+        codes: list[Codes] = [batch.nodes[name] for name in self._numbered]
+        codes += [compute_key_codes(key, batch, self._reading) for key in self._coded]
+        return group_by_codes(codes, batch.num_rows)
+
+
 def group_rows(batch: Batch, columns: Sequence[Column], reading: ExecutionContext) -> GroupedRows:
     """The groups of rows with equal keys; without any key, all rows are one group."""
     keys = [each.value for each in columns if not isinstance(each.value, AggregateValue)]
     with reading.budget.reserve((len(keys) + 1) * batch.num_rows * _ROW_BYTES):
+        groups = make_single_group(batch.num_rows)
         if keys:
             codes = [compute_key_codes(key, batch, reading) for key in keys]
             groups = group_by_codes(codes, batch.num_rows)
-            firsts = batch.take(groups.first_rows)
-        else:
-            groups, firsts = make_single_group(batch.num_rows), Batch(1)
-        aggregates = {
-            column.name: _compute_aggregate(column.value, batch, groups, reading)
-            for column in columns
-            if isinstance(column.value, AggregateValue)
-        }
-    return GroupedRows(tuple(columns), firsts, aggregates)
+        compute = partial(_compute_aggregate, batch=batch, groups=groups, reading=reading)
+        return _build_groups(batch, groups, tuple(columns), compute, has_keys=bool(keys))
+
+
+def _build_groups(
+    batch: Batch,
+    groups: Groups | None,
+    columns: tuple[Column, ...],
+    compute: Callable[[AggregateValue], pa.Array],
+    *,
+    has_keys: bool,
+) -> GroupedRows:
+    """The first row of each group with its aggregates; no groups means that each row is one."""
+    firsts = Batch(1)
+    if has_keys:
+        firsts = Batch(batch.num_rows, batch.nodes, batch.edges, scores=batch.scores)
+        firsts = firsts if groups is None else firsts.take(groups.first_rows)
+    aggregates = {
+        column.name: compute(column.value)
+        for column in columns
+        if isinstance(column.value, AggregateValue)
+    }
+    return GroupedRows(columns, firsts, aggregates)
 
 
 def _compute_aggregate(
-    call: AggregateValue, batch: Batch, groups: Groups, reading: ExecutionContext
+    call: AggregateValue, *, batch: Batch, groups: Groups, reading: ExecutionContext
 ) -> pa.Array:
+    """An aggregate of each group, from the values of its rows."""
     reading.budget.check_interrupts()
-    if call.function is AggregateFunction.COUNT and _is_never_null(call.argument):
+    is_never_null = isinstance(call.argument, NodeValue | SystemValue)
+    if call.function is AggregateFunction.COUNT and is_never_null:
         return pa.array(np.bincount(groups.of_row, minlength=groups.count), pa.int64())
     return aggregate_groups(call.function, evaluate_rows(call.argument, batch, reading), groups)
 
 
-def _is_never_null(expr: typed_tree.Expr) -> bool:
-    return isinstance(expr, typed_tree.NodeValue | typed_tree.SystemValue)
+@dataclass(frozen=True, slots=True)
+class _WeightedAggregates:
+    """Aggregates from what each row stands for."""
+
+    rows: Batch
+    groups: Groups | None
+    source: TopologySource
+    context: ExecutionContext
+
+    @property
+    def weights(self) -> Weights:
+        """What the rows stand for."""
+        return self.rows.weights or Weights()
+
+    def compute_aggregate(self, call: AggregateValue) -> pa.Array:
+        """An aggregate of each group."""
+        argument = call.argument
+        if not isinstance(argument, PropertyValue):
+            return pa.array(self._compute_counts(None), pa.int64())
+        known = self._compute_counts(PartialAggregate(PartialKind.KNOWN, argument))
+        match call.function:
+            case AggregateFunction.COUNT:
+                return pa.array(known, pa.int64())
+            case AggregateFunction.SUM | AggregateFunction.AVG:
+                is_mean = call.function is AggregateFunction.AVG
+                sums = self._compute_sums(argument, np.maximum(known, 1) if is_mean else None)
+                return pa.array(sums, pa.float64(), mask=known == 0)
+            case AggregateFunction.MIN | AggregateFunction.MAX:
+                item = PartialAggregate(PartialKind(call.function.value), argument)
+                codes = self.weights.extremes[item]
+                if self.groups is not None:
+                    codes = choose_at(item, codes, self.groups.of_row, self.groups.count)
+                return decode_order(self._get_column(argument), codes, known == 0)
+            case _:
+                assert_never(call.function)
+
+    def _compute_counts(self, item: PartialAggregate | None) -> npt.NDArray[np.int64]:
+        """How many matches, or how many of them with a known value, each group has."""
+        weights, groups = self.weights, self.groups
+        amount = weights.counts if item is None else weights.sums.get(item, weights.counts)
+        if groups is None:
+            count = self.rows.num_rows
+            return np.ones(count, np.int64) if amount is None else amount.values.astype(np.int64)
+        if amount is None:
+            return np.bincount(groups.of_row, minlength=groups.count)
+        with translate_overflow():
+            most = max(len(groups.of_row), 1)
+            return add_at(amount, groups.of_row, groups.count, most).values
+
+    def _compute_sums(
+        self, argument: PropertyValue, divisors: npt.NDArray[np.int64] | None
+    ) -> _Floats:
+        """The sums of the groups, or their means."""
+        amount = self.weights.sums.get(PartialAggregate(PartialKind.SUM, argument))
+        if amount is None:
+            return self._compute_float_sums(argument, divisors)
+        places, count = self._find_row_groups(len(amount.values))
+        return sum_integers(amount.values, places, count, divisors)
+
+    def _find_row_groups(self, rows: int) -> tuple[npt.NDArray[np.int64], int]:
+        """The group of each row, and how many there are."""
+        if self.groups is None:
+            return np.arange(rows), rows
+        return self.groups.of_row, self.groups.count
+
+    # ---- floats, which are only added up over rows ----
+
+    def _compute_float_sums(
+        self, argument: PropertyValue, divisors: npt.NDArray[np.int64] | None
+    ) -> _Floats:
+        column = self._get_column(argument)
+        assert isinstance(column, NumberColumn)
+        numbers = self.rows.nodes[argument.variable]
+        values = column.get_numbers(numbers).astype(np.float64)
+        nulls = column.get_nulls(numbers)
+        if nulls is not None:
+            values = np.where(nulls, 0.0, values)
+        counts = self.weights.counts
+        places, count = self._find_row_groups(len(values))
+        parts = [values] if counts is None else list(_multiply_exactly(counts.values, values))
+        together = np.concatenate([places] * len(parts))
+        return sum_floats(np.concatenate(parts), together, count, divisors)
+
+    def _get_column(self, value: PropertyValue) -> DenseColumn:
+        type_name = self.context.nodes_of[value.variable]
+        return self.source.get_nodes(type_name).get_column(value.property)
+
+
+def _multiply_exactly(counts: Codes, values: _Floats) -> Iterator[_Floats]:
+    """Floats whose sums are those of values, each of them taken so many times."""
+    is_finite = np.isfinite(values)
+    sizes = np.abs(values[is_finite & (values != 0)])
+    is_far = sizes.max(initial=1.0) > _FLOAT_SAFE or sizes.min(initial=1.0) < 1 / _FLOAT_SAFE
+    if is_far or int(counts.max(initial=0)) > _FLOAT_EXACT:
+        raise IntOverflowError
+    whole = counts.astype(np.float64)
+    product = whole * values
+    yield product
+    with np.errstate(invalid="ignore"):
+        high_count, low_count = _split_halves(whole)
+        high, low = _split_halves(values)
+        rest = low_count * low - (
+            ((product - high_count * high) - low_count * high) - high_count * low
+        )
+    yield np.where(is_finite, rest, 0.0)
+
+
+def _split_halves(values: _Floats) -> tuple[_Floats, _Floats]:
+    """Two floats of half the digits, whose sum is the value."""
+    scaled = values * _SPLITTER
+    high = scaled - (scaled - values)
+    return high, values - high

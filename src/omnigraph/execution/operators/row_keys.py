@@ -6,6 +6,7 @@ What has a number already is compared by it; all other values are coded where th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,11 @@ import pyarrow as pa
 from omnigraph.execution.batch import Batch
 from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.sources.graph_source import DenseIds, Entities
-from omnigraph.execution.sources.topology.topology_columns import TextColumn
+from omnigraph.execution.sources.topology.topology_columns import (
+    DenseColumn,
+    NumberColumn,
+    TextColumn,
+)
 from omnigraph.execution.sources.topology.topology_entities import DenseEntities
 from omnigraph.query import typed_tree
 from omnigraph.query.tree_walk import variables_of
@@ -22,6 +27,9 @@ from omnigraph.rows.comparison import Values
 from omnigraph.rows.evaluator import evaluate
 from omnigraph.rows.group_aggregates import encode_group_keys
 from omnigraph.rows.row_order import Codes, RowIndices, compute_value_codes
+
+# Integers in so small a range are their own codes.
+_RANGE_MAX: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +69,8 @@ def compute_key_codes(key: Expr, batch: Batch, reading: ExecutionContext) -> Cod
             return known[1]
         case _ if (texts := _find_text_codes(key, batch, reading)) is not None:
             return texts[1] + 1
+        case _ if (codes := _find_integer_codes(key, batch, reading)) is not None:
+            return codes
         case _:
             return encode_group_keys(evaluate_rows(key, batch, reading))
 
@@ -98,14 +108,33 @@ def _find_text_codes(
     expr: Expr, batch: Batch, reading: ExecutionContext
 ) -> tuple[TextColumn, Codes] | None:
     """The codes of texts, -1 for null, if the source keeps the texts of all entities so."""
+    column, numbers = _find_dense_column(expr, batch, reading) or (None, None)
+    return (column, column.get_codes(numbers)) if isinstance(column, TextColumn) else None
+
+
+def _find_integer_codes(expr: Expr, batch: Batch, reading: ExecutionContext) -> Codes | None:
+    """The codes of integers in a small range, 0 for null, if the source keeps them so."""
+    column, numbers = _find_dense_column(expr, batch, reading) or (None, None)
+    if not isinstance(column, NumberColumn) or column.dtype.kind not in "iu":
+        return None
+    least, greatest = int(column.numbers.min(initial=0)), int(column.numbers.max(initial=0))
+    if greatest - least >= _RANGE_MAX:
+        return None
+    codes: Codes = (column.get_numbers(numbers) - least).astype(np.int64) + 1
+    nulls = column.get_nulls(numbers)
+    return codes if nulls is None else codes * ~nulls
+
+
+def _find_dense_column(
+    expr: Expr, batch: Batch, reading: ExecutionContext
+) -> tuple[DenseColumn, DenseIds] | None:
+    """The column of a property, if the source keeps it whole, and the numbers of the rows."""
     if not isinstance(expr, typed_tree.PropertyValue):
         return None
     known = _resolve_entities(typed_tree.SystemValue(expr.variable, SystemName.ID), batch, reading)
-    if known is None:
+    if known is None or not isinstance(known[0], DenseEntities):
         return None
-    entities, numbers = known
-    column = entities.get_column(expr.property) if isinstance(entities, DenseEntities) else None
-    return (column, column.get_codes(numbers)) if isinstance(column, TextColumn) else None
+    return known[0].get_column(expr.property), known[1]
 
 
 def _select_columns(expr: Expr, batch: Batch) -> Batch:

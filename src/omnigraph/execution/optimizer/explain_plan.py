@@ -17,7 +17,6 @@ from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.enumerate_operator import EnumerationPlan, factor_key_of
 from omnigraph.execution.operators.pattern_executor import run_pattern
 from omnigraph.execution.operators.profiler import Profiler
-from omnigraph.execution.operators.weighted_rows import number_rows
 from omnigraph.execution.optimizer.factor_trees import FactorBranch, FactorTree, PartialAggregate
 from omnigraph.execution.optimizer.join_order import JoinOrder
 from omnigraph.execution.optimizer.pattern_graph import Variable
@@ -289,8 +288,7 @@ def run_operators(pattern: Operator, reading: ExecutionContext, watch: Profiler)
     rows = run_pattern(link_chain([leaf, operators[0]]), reading)
     watch.record(id(operators[0]), rows.num_rows)
     for operator in operators[1:]:
-        found = run_pattern(link_chain([Outer(), operator]), reading, number_rows(rows))
-        rows = Batch(found.num_rows, found.nodes, found.edges)
+        rows = run_pattern(link_chain([Outer(), operator]), reading, rows)
         watch.record(id(operator), rows.num_rows)
     return rows
 

@@ -17,17 +17,17 @@ from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.batch_operations import (
     concatenate_batches,
     count_row_bytes,
+    multiply_weights,
     slice_batch,
+    sum_weights,
 )
 from omnigraph.execution.operators.checked_ints import CountOverflowError, IntOverflowError, Weights
 from omnigraph.execution.operators.enumerate_operator import EnumerationPlan, Enumerator
 from omnigraph.execution.operators.factorize_operator import Factorizer
-from omnigraph.execution.operators.factorized_group import GroupAggregator
-from omnigraph.execution.operators.group_operator import GroupedRows
+from omnigraph.execution.operators.group_operator import GroupAggregator, GroupedRows
 from omnigraph.execution.operators.pattern_executor import run_pattern
 from omnigraph.execution.operators.profiler import NULL_PROFILER, Profiler
 from omnigraph.execution.operators.result_executor import finish_rows
-from omnigraph.execution.operators.weighted_rows import WeightedRows, concatenate_rows, sum_weights
 from omnigraph.execution.optimizer.explain_plan import Explained, PlanExplainer, run_operators
 from omnigraph.execution.optimizer.graph_statistics import Statistics
 from omnigraph.execution.optimizer.physical_plan import (
@@ -223,15 +223,15 @@ class _FactorizedRun:
 
     # ---- rows ----
 
-    def _repeat_rows(self, found: Iterator[WeightedRows]) -> Batch:
+    def _repeat_rows(self, found: Iterator[Batch]) -> Batch:
         """Every row as often as it is there."""
         limit = self._query.rows_max
         budget = self._reading.budget
         batches: list[Batch] = []
         count = 0
         for rows in found:
-            batch = rows.batch
-            if rows.weights.counts is not None:
+            batch = Batch(rows.num_rows, rows.nodes, rows.edges)
+            if rows.weights is not None and rows.weights.counts is not None:
                 counts = rows.weights.counts.values
                 budget.require_memory(
                     int(counts.sum(dtype=np.float64)) * max(count_row_bytes(batch), 1)
@@ -247,7 +247,7 @@ class _FactorizedRun:
 
     # ---- groups ----
 
-    def _group_rows(self, found: Iterator[WeightedRows]) -> GroupedRows:
+    def _group_rows(self, found: Iterator[Batch]) -> GroupedRows:
         wanted = self._query.aggregation
         assert wanted is not None
         later = self.physical.deferred
@@ -258,7 +258,7 @@ class _FactorizedRun:
                 parts[0] = grouping.compress(parts[0])
             parts.append(grouping.compress(rows))
         is_unique = self.physical.join_orders[0].is_identified_by(wanted.identified)
-        groups = grouping.group_rows(concatenate_rows(parts), is_unique=is_unique)
+        groups = grouping.group_rows(concatenate_batches(parts), is_unique=is_unique)
         nodes = dict(groups.first_rows.nodes)
         for link in later.links:
             adjacency = self._weighing.get_adjacency(link.step)
@@ -266,7 +266,7 @@ class _FactorizedRun:
         return GroupedRows(groups.columns, Batch(groups.num_rows, nodes), groups.aggregates)
 
 
-def _multiply_rows(found: Iterator[WeightedRows], factor: Weights) -> Iterator[WeightedRows]:
+def _multiply_rows(found: Iterator[Batch], factor: Weights) -> Iterator[Batch]:
     """Rows with a component that no traversal connects with them."""
     for rows in found:
-        yield rows.multiply_weights(factor.take(np.zeros(rows.count, np.int64)))
+        yield multiply_weights(rows, factor.take(np.zeros(rows.num_rows, np.int64)))
