@@ -86,6 +86,10 @@ class Budget:
                 " (--memory, or memory=)",
             )
 
+    def has_room(self, nbytes: int) -> bool:
+        """Whether the query can have so much memory beside what it holds."""
+        return self._memory_bytes is None or self._reserved + nbytes <= self._memory_bytes
+
     def check_interrupts(self) -> None:
         """Stop the query if its time is over, or if it was cancelled."""
         if self._cancellation is not None and self._cancellation.is_cancelled:

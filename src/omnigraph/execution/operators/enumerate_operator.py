@@ -20,11 +20,10 @@ from omnigraph.execution.operators.checked_ints import Weights
 from omnigraph.execution.operators.factorize_operator import Factorizer
 from omnigraph.execution.operators.pattern_executor import run_pattern
 from omnigraph.execution.operators.profiler import NULL_PROFILER, Profiler
+from omnigraph.execution.operators.traversal_hops import traversal_of
 from omnigraph.execution.optimizer.factor_trees import FactorTree
 from omnigraph.execution.optimizer.pattern_graph import Variable
-from omnigraph.execution.query_budget import Budget
 from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
-from omnigraph.execution.sources.topology.adjacency_lists import Adjacency
 from omnigraph.query.logical_plan import Expand, Operator, Outer
 from omnigraph.query.tree_walk import link_chain
 
@@ -34,9 +33,6 @@ MORSEL_ROWS: Final = 1_000_000
 # Of a query that may be stopped, so that it is asked often enough whether it is.
 STOPPABLE_ROWS: Final = 2**17
 _ROW_BYTES: Final = 24
-
-# Sorting so small a part of all nodes is cheaper than to look through their marks.
-_SORTED_SHARE: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,17 +173,7 @@ class Enumerator:
         operator, variable = step.operator, step.variable
         assert isinstance(operator, Expand)
         assert variable is not None
-        (way,) = operator.steps
-        ways = [self._weighing.get_adjacency(way)]
-        if operator.is_undirected:
-            ways.append(self._weighing.get_adjacency(way, is_back=True))
-        ends = find_within_hops(
-            ways,
-            int(batch.nodes[operator.source][0]),
-            minimum=operator.minimum,
-            maximum=operator.maximum,
-            budget=self._reading.budget,
-        )
+        ends = traversal_of(operator, self._reading).find_around(batch.nodes[operator.source])
         return self._bind_variable(batch, variable, np.zeros(len(ends), np.int64), ends)
 
     def _bind_variable(
@@ -212,35 +198,3 @@ class Enumerator:
 
     def _compute_weights(self, name: str, at: DenseIds | None) -> Weights:
         return self._weighing.compute_weights(self._core.trees[name], at)
-
-
-def find_within_hops(
-    ways: Sequence[Adjacency], start: int, *, minimum: int, maximum: int, budget: Budget
-) -> DenseIds:
-    """The nodes whose shortest distance lies within the bounds; a loop at the start is one hop."""
-    size = max(way.size for way in ways)
-    is_seen = np.zeros(size, np.bool_)
-    is_seen[start] = True
-    frontier: DenseIds = np.array([start], np.int32)
-    found: list[DenseIds] = []
-    for hop in range(1, maximum + 1):
-        budget.check_interrupts()
-        ends = np.concatenate([way.expand_neighbours(frontier).ends for way in ways])
-        if hop == 1 and minimum == 1 and np.any(ends == start):
-            found.append(frontier)
-        frontier = _sort_distinct(ends[~is_seen.take(ends)], size)
-        is_seen[frontier] = True
-        if hop >= minimum:
-            found.append(frontier)
-        if not len(frontier):
-            break
-    return np.concatenate(found) if found else frontier
-
-
-def _sort_distinct(nodes: DenseIds, size: int) -> DenseIds:
-    if _SORTED_SHARE * len(nodes) < size:
-        ordered = np.sort(nodes)
-        return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
-    is_there = np.zeros(size, np.bool_)
-    is_there[nodes] = True
-    return np.flatnonzero(is_there).astype(np.int32)

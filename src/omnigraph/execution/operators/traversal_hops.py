@@ -36,7 +36,7 @@ PAIR_BYTES = 32
 # Pairs that a hop makes between two looks at the budget: about 20 milliseconds.
 _PAIRS_AT_ONCE = 2**18
 # Fewer ends than this part of the nodes are sorted; more are marked in a bitmap.
-_SPARSE_FACTOR = 8
+_SPARSE_FACTOR = 64
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class DirectedEdges:
 
     def count_neighbours(self, nodes: DenseIds) -> RowIndices | None:
         """How many neighbours each node has, if the edges know without reading anything."""
-        known = self._adjacency
+        known = self.adjacency
         return None if known is None else known.count_neighbours(nodes).astype(np.int64)
 
     def count_edges(self, nodes: DenseIds) -> RowIndices | None:
@@ -64,7 +64,8 @@ class DirectedEdges:
         return (offsets[1:].take(nodes) - offsets.take(nodes)).astype(np.int64)
 
     @cached_property
-    def _adjacency(self) -> Adjacency | None:
+    def adjacency(self) -> Adjacency | None:
+        """All neighbours, if the source holds them."""
         # Only some sources hold all neighbours; an attribute is looked up faster than a protocol.
         adjacency = getattr(self.edges, "get_adjacency", None)
         return None if adjacency is None else adjacency(self.is_reversed)
@@ -123,7 +124,8 @@ class Traversal:
             self.count_work(starts, rows)
             return self._expand_hop(starts)
         if len(starts) == 1:
-            ends = self._find_around(starts, rows)
+            # Each hop is ascending, which a stable sort takes as it is.
+            ends = np.sort(self.find_around(starts, rows), kind="stable")
             return Neighbours(np.zeros(len(ends), np.int64), ends)
         return self._find_around_each(starts, rows)
 
@@ -177,10 +179,7 @@ class Traversal:
     # ---- one hop ----
 
     def _expand_hop(self, nodes: DenseIds) -> Neighbours:
-        budget = self.context.budget
-        degrees = self.count_neighbours(nodes)
-        if degrees is not None:
-            budget.require_memory(PAIR_BYTES * int(degrees.sum()))
+        self._require_memory(nodes)
         if len(self.directions) == 1:
             return self.directions[0].edges.expand_neighbours(
                 nodes, is_reversed=self.directions[0].is_reversed
@@ -195,11 +194,26 @@ class Traversal:
             sort_distinct_pairs(np.concatenate([pack_pairs(*part) for part in parts]))
         )
 
+    def _require_memory(self, nodes: DenseIds) -> None:
+        """Refuse a hop whose pairs do not fit the memory of the query."""
+        budget, most = self.context.budget, 0
+        for way in self.directions:
+            if way.adjacency is not None:
+                most += way.adjacency.degree_max * len(nodes)
+        if budget.has_room(PAIR_BYTES * most):
+            return
+        degrees = self.count_neighbours(nodes)
+        if degrees is not None:
+            budget.require_memory(PAIR_BYTES * int(degrees.sum()))
+
     # ---- several hops ----
 
-    def _find_around(self, start: DenseIds, rows: RowIndices | None) -> DenseIds:
-        """The nodes around one start: what was seen is a bitmap."""
-        seen = np.zeros(int(start[0]) + 1, np.bool_)
+    def find_around(self, start: DenseIds, rows: RowIndices | None = None) -> DenseIds:
+        """The nodes within the bounds of one start, each once: what was seen is a bitmap."""
+        if self.minimum > self.maximum:
+            return NO_DENSE_IDS
+        sizes = [way.adjacency.size for way in self.directions if way.adjacency is not None]
+        seen = np.zeros(max(int(start[0]) + 1, *sizes, 1), np.bool_)
         seen[start] = True
         kept: list[DenseIds] = []
         frontier = start
@@ -209,15 +223,15 @@ class Traversal:
             ends = self._expand_hop(frontier).ends
             if hop == 1 and self.minimum == 1 and np.any(ends == start[0]):
                 kept.append(start)
-            seen = _grow_bitmap(seen, ends)
+            if not sizes:
+                seen = _grow_bitmap(seen, ends)
             frontier = _select_unseen(seen, ends)
             if hop >= self.minimum:
                 kept.append(frontier)
             if not len(frontier):
                 break
             seen[frontier] = True
-        # Each part is ascending, which a stable sort takes as it is.
-        return np.sort(np.concatenate(kept), kind="stable") if kept else NO_DENSE_IDS
+        return np.concatenate(kept) if kept else NO_DENSE_IDS
 
     def _find_around_each(self, starts: DenseIds, rows: RowIndices | None) -> Neighbours:
         """The nodes around many starts: what was seen is sorted pairs of start and node."""

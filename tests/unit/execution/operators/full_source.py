@@ -68,6 +68,18 @@ class FullAdjacency:
 
     offsets: RowIndices
 
+    @property
+    def size(self) -> int:
+        return len(self.degrees)
+
+    @property
+    def edge_count(self) -> int:
+        return self.size**2
+
+    @property
+    def degree_max(self) -> int:
+        return self.size
+
 
 @dataclass(frozen=True)
 class FullEdges:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.execution.operators import enumerate_operator
+from omnigraph.execution.operators import traversal_hops
 from unit.execution.optimizer.planned import planned
 from unit.execution.optimizer.random_reads import world
 
 
 @pytest.mark.parametrize("bounds", ["{1,1}", "{1,2}", "{2,2}", "{1,3}", "{3,4}"])
 @pytest.mark.parametrize("edge", ["knows", "<knows>"])
-@pytest.mark.parametrize("share", [0, 10**9])
+@pytest.mark.parametrize("factor", [0, 10**9])
 def test_nodes_at_their_shortest_distance_are_found(
-    bounds: str, edge: str, share: int, monkeypatch: pytest.MonkeyPatch
+    bounds: str, edge: str, factor: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(enumerate_operator, "_SORTED_SHARE", share)
+    monkeypatch.setattr(traversal_hops, "_SPARSE_FACTOR", factor)
     for seed in (3, 5, 7, 9):
         graph, view = world(seed)
         for number in range(4):
