@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.execution.batch import Batch, BoundEdges
-from omnigraph.execution.execution_context import ExecutionContext, Mask
+from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.batch_operations import (
     KeptVariables,
     add_variables,
@@ -31,6 +31,7 @@ from omnigraph.execution.sources.graph_source import DenseIds, Neighbours, RowIn
 from omnigraph.query.logical_plan import Expand, Operator
 from omnigraph.query.tree_walk import used_variables_of, variables_of
 from omnigraph.query.typed_tree import Expr
+from omnigraph.rows.row_filter import Mask
 
 # What a match costs beside the variables of its row: its place, its end, and its edge.
 _MATCH_BYTES = 20

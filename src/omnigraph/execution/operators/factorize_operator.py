@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.execution.batch import Batch
-from omnigraph.execution.execution_context import ExecutionContext, Mask
+from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.batch_operations import number_rows
 from omnigraph.execution.operators.checked_ints import (
     CheckedInts,
@@ -48,6 +48,7 @@ from omnigraph.query.logical_plan import Exists, Outer
 from omnigraph.query.typed_tree import EdgeStep, Expr, NodeValue, SystemValue
 from omnigraph.rows.comparison import compare_constant, to_numpy
 from omnigraph.rows.evaluator import evaluate_constant
+from omnigraph.rows.row_filter import Mask
 
 # A sum over all edges costs this many times less for each edge than a look at single nodes.
 SINGLE_FACTOR: Final = 6

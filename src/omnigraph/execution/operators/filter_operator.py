@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from omnigraph.execution.batch import Batch
-from omnigraph.execution.execution_context import ExecutionContext, Mask
+from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.batch_operations import (
     KeptVariables,
     filter_rows,
@@ -18,6 +18,7 @@ from omnigraph.execution.operators.batch_operations import (
 from omnigraph.execution.sorted_arrays import find_distinct
 from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
 from omnigraph.query.typed_tree import Expr
+from omnigraph.rows.row_filter import Mask
 
 # From so large a part of a type on, testing all of it once is cheaper than what is met.
 _WHOLE_TYPE_FACTOR = 2

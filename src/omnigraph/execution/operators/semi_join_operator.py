@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.execution.batch import Batch
-from omnigraph.execution.execution_context import ExecutionContext, Mask
+from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.batch_operations import (
     KeptVariables,
     filter_rows,
@@ -27,6 +27,7 @@ from omnigraph.query.typed_tree import NodeValue, SystemValue
 from omnigraph.rows.comparison import compare_constant, flatten_chunks, to_numpy
 from omnigraph.rows.evaluator import evaluate, evaluate_constant
 from omnigraph.rows.group_aggregates import Groups, aggregate_groups
+from omnigraph.rows.row_filter import Mask
 
 # From the rows around a block to its own rows, some at a time.
 BlockRows: TypeAlias = Callable[[Batch], Iterator[Batch]]

@@ -7,11 +7,11 @@ import pytest
 from model import ModelGraph
 from model.reading import Reader
 from omnigraph.execution.batch import Batch
-from omnigraph.execution.execution_context import Mask
 from omnigraph.execution.operators import pattern_executor, semi_join_operator
 from omnigraph.execution.operators.expand_operator import ExpandOperator
 from omnigraph.execution.operators.pattern_executor import run_pattern
 from omnigraph.query.typed_tree import Value
+from omnigraph.rows.row_filter import Mask
 from unit.execution.items import items_graph
 from unit.execution.model_views import add_edges, add_nodes, model_graph, plan_of
 from unit.execution.operators.model_source import (
