@@ -12,7 +12,7 @@ from omnigraph.errors import ExecutionError, LibraryMissingError
 from omnigraph.query.logical_plan import ResultColumn
 from omnigraph.rows.json_encoding import encode_json_values
 
-# A notebook shows so many rows; the count is always told.
+# A notebook shows so many rows; the count is always shown.
 HTML_ROWS_MAX = 50
 
 
@@ -49,7 +49,7 @@ class Result:
             rows: list[dict[str, Any]] = self._rows.to_pylist()
         except (OverflowError, ValueError) as failure:
             raise ExecutionError(
-                f"a Date is not in the years that Python's dates can tell: {failure}",
+                f"a Date is outside the years of Python's dates: {failure}",
                 hint="use to_arrow() or to_json_rows()",
             ) from failure
         return rows

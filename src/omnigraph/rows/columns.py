@@ -3,8 +3,8 @@
 The column of a property is called `c` and the number of the property, as in `c7`. The number is the
 only thing about a property that never changes and is never given twice, so that a rename touches no
 table, and a property added under the name of a dropped one cannot meet the old one's values. A name
-in it would be that of its birth, which an accepted schema does not keep, and would mislead whoever
-reads the table after a rename.
+in it would be that of its birth, which an accepted schema does not keep, and would mislead a reader
+of the table after a rename.
 
 Columns stand in the order of those numbers: the order of names at the birth of a type, and whatever
 is added later at the end, where tables add columns.
@@ -96,7 +96,7 @@ def build_table_shape(accepted: AcceptedSchema, type_key: TypeKey) -> TableShape
 
 
 def arrow_type_of(type_: PropertyType) -> pa.DataType:
-    """The Arrow type of a property's values as everybody above the tables sees them."""
+    """The Arrow type of a property's values as all code above the tables sees them."""
     match type_.value:
         case ScalarType(scalar):
             return _ARROW_SCALARS[scalar]

@@ -316,7 +316,7 @@ def is_in_lists(item: Value | Values, lists: Values) -> pa.Array:
 
 
 def with_both_zeros(wanted: pa.Array) -> pa.Array:
-    """Values to look for: a zero among floats stands for both, which look-ups tell apart."""
+    """Values to look for: a zero among floats stands for both, which differ in look-ups."""
     if not pa.types.is_floating(wanted.type) or not pc.any(pc.equal(wanted, 0.0)).as_py():
         return wanted
     zeros = pa.array([0.0, math.copysign(0.0, -1)], wanted.type)

@@ -29,7 +29,7 @@ from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.storage.tables.row_ids import ROW_ID
 from omnigraph.versioning.effects import ID_COLUMN
 
-# The first rows of a type tell how large its rows are; a few blobs may be all that memory takes.
+# The first rows of a type show how large its rows are; a few blobs may be all that memory takes.
 FIRST_ROWS: Final = 1024
 FIRST_ROWS_WITH_BLOBS: Final = 16
 # Rows may become larger on the way, so no read is much larger than the one it is judged by.

@@ -58,8 +58,7 @@ def _read_entities(view: View, type_key: TypeKey) -> Iterator[Attributes]:
             rows = batch.to_pylist()
         except (OverflowError, ValueError) as failure:
             raise ExecutionError(
-                f"{type_key.name}: a Date is not in the years that Python's dates can tell:"
-                f" {failure}",
+                f"{type_key.name}: a Date is outside the years of Python's dates: {failure}",
                 hint="use to_arrow()",
             ) from failure
         for row in rows:

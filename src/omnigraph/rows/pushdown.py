@@ -1,7 +1,7 @@
 """Conditions to the SQL filter that a table evaluates while it reads.
 
 Only what SQL means exactly as we do is pushed down, and what is a little wider is evaluated again
-on the rows that pass. Everything else stays behind.
+on the rows that pass. Everything else is not pushed down.
 """
 
 from __future__ import annotations

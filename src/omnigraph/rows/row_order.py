@@ -251,5 +251,5 @@ def _code_range_of(codes: Codes) -> tuple[int, int]:
 
 
 def _count_bits(count: int) -> int:
-    """How many bits tell so many apart."""
+    """How many bits so many numbers need."""
     return max(count - 1, 0).bit_length()

@@ -183,7 +183,7 @@ def _without_accents(word: str) -> str:
 
 
 def _fold_to_ascii(character: str) -> str:
-    # Only letters that become plain ASCII are folded: the breve of a Cyrillic й is no accent.
+    # Only letters that become plain ASCII are folded: the breve of a Cyrillic й is not an accent.
     apart = unicodedata.normalize("NFKD", _LETTERS.get(character, character))
     letters = "".join(part for part in apart if not unicodedata.combining(part))
     return letters if letters.isascii() else character

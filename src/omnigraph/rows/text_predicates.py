@@ -65,7 +65,7 @@ def matches(texts: Values, query: str | None, edits: int, poll: Poll = skip_poll
     wanted = sorted(set(analyze_text(query or "")))
     found = np.zeros(len(texts), np.bool_)
     if wanted and len(texts):
-        # Texts repeat, and cutting one into words costs more than telling whether it was met.
+        # Texts repeat, and cutting one into words costs more than finding whether it is new.
         distinct = flatten_chunks(texts).dictionary_encode()
         tokens = tokenize_texts(distinct.dictionary, check=poll)
         is_wanted = np.zeros(len(tokens.vocabulary), np.bool_)

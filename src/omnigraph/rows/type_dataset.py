@@ -114,7 +114,7 @@ class TypeDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow is untyped
                 wanted, expressions = columns, tests
         text = " ".join(map(str, expressions))
         needed = [name for name in names if name in wanted or name in text]
-        # Something has to be read to tell how many rows there are.
+        # Something has to be read to count the rows.
         return needed or [ID_FIELD]
 
     def _read_batches(self, names: list[str]) -> Iterator[pa.RecordBatch]:

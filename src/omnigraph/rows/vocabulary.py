@@ -18,7 +18,7 @@ _Letters: TypeAlias = npt.NDArray[np.uint32]
 ABSENT: Final = -1
 # Tokens whose distances are computed at once: the rows of the computation stay in the caches.
 _BLOCK_TOKENS: Final = 16_384
-# What a vocabulary takes besides its tokens, as soon as somebody asks what is near.
+# What a vocabulary takes besides its tokens, from the first search by distance on.
 _LETTER_BYTES: Final = 4
 
 

@@ -156,7 +156,7 @@ def count_row_bytes(batch: Batch) -> int:
 
 
 def without_repetitions(batch: Batch) -> Batch:
-    """The distinct rows of a block, if telling them apart is cheap; else all of them."""
+    """The distinct rows of a block, if they are cheap to find; else all of them."""
     assert batch.outer is not None
     if batch.edges or len(batch.nodes) > 1:
         return batch

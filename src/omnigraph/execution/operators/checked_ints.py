@@ -240,7 +240,7 @@ def encode_order(column: DenseColumn, at: DenseIds | None) -> npt.NDArray[np.int
         codes = column.get_codes(at)
         if not len(column.texts):
             return np.zeros(len(codes), np.int64)
-        # A null has the last code, and is told apart by those who ask.
+        # A null has the last code; callers mask it.
         return column.code_ranks.take(codes, mode="wrap").astype(np.int64)
     assert isinstance(column, NumberColumn)
     numbers = column.get_numbers(at)

@@ -58,7 +58,7 @@ class ExpandOperator:
         self._conditions = NodeFilter(reading, op.target, own) if own else None
 
     def estimate_fan_out(self, batch: Batch) -> RowIndices:
-        """How many matches each source has; for several hops, or if nobody knows, an estimate."""
+        """How many matches each source has; an estimate for several hops, or if it is unknown."""
         sources = batch.nodes[self._op.source]
         counts = None
         if self._op.edge_variable is not None:

@@ -309,7 +309,7 @@ class BlockFilter:
 
 
 def build_block_tree(block: Block, variable: Variable) -> FactorTree | None:
-    """The tree of a block about one variable; None if it is no tree, or asks for more."""
+    """The tree of a block about one variable; None if it is not a tree, or asks for more."""
     if not isinstance(block, Exists) and not _is_count(block):
         return None
     graph = build_pattern_graph(block.block)

@@ -28,7 +28,7 @@ class PhysicalOperator(Protocol):
     """One operator over some rows; what it gives for a row does not depend on the others."""
 
     def estimate_fan_out(self, batch: Batch) -> RowIndices | None:
-        """About how many rows each row becomes; None if nobody knows, or at most about one."""
+        """About how many rows each row becomes; None if unknown, or at most about one."""
 
     def run(self, batch: Batch) -> Batch:
         """The rows that the given ones become."""

@@ -255,7 +255,7 @@ class _MorselSizer:
 
 
 class PatternRunner(BlockRunner, Protocol):
-    """Whoever runs chains of operators, for the steps that have chains of their own."""
+    """Runs chains of operators, for the operators that have chains of their own."""
 
     def run_component(self, operators: Sequence[plans.Operator], needed: KeptVariables) -> Batch:
         """The rows of operators that start with a scan."""
@@ -311,7 +311,7 @@ def _build_operator(
         case plans.CompareBlock():
             return CompareBlockOperator(operator, runner, kept)
         case _:
-            raise AssertionError(f"{type(operator).__name__} is no part of a pattern")
+            raise AssertionError(f"{type(operator).__name__} is not part of a pattern")
 
 
 @dataclass(frozen=True, slots=True)

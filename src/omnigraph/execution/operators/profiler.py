@@ -18,7 +18,7 @@ class StepProfile:
 
 
 class Profiler:
-    """Notes what parts give and take; parts are told apart by whatever names them."""
+    """Records the rows and the time of parts, each by its name."""
 
     def __init__(self) -> None:
         self.spent: dict[Hashable, StepProfile] = defaultdict(StepProfile)

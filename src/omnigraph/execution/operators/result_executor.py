@@ -71,7 +71,7 @@ def _take_first(rows: Batch | GroupedRows, count: int) -> Batch | GroupedRows:
 def build_sort_keys(
     keys: Sequence[OrderKey], rows: Batch | GroupedRows, reading: ExecutionContext
 ) -> Iterator[SortKey]:
-    """The keys that can tell rows apart; nothing is fetched yet."""
+    """The keys that can differ between rows; nothing is fetched yet."""
     for key in keys:
         if isinstance(rows, GroupedRows):
             assert isinstance(key.value, ColumnValue), "groups are sorted by their columns"

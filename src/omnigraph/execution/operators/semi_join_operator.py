@@ -1,4 +1,4 @@
-"""Correlated blocks: run once for all rows together, and told apart by the row they extend."""
+"""Correlated blocks: run once for all rows together, each match with the row it extends."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _VALUE_BYTES = 16
 
 
 class BlockRunner(Protocol):
-    """Whoever runs the operators of blocks."""
+    """Runs the operators of blocks."""
 
     @property
     def context(self) -> ExecutionContext:

@@ -75,7 +75,7 @@ class AccessPathChooser:
 
 
 def estimate_rows(query: AnalyzedPlan, reading: ExecutionContext) -> float:
-    """How many rows a plan touches, as far as statistics tell."""
+    """How many rows a plan touches, by the statistics of its source."""
     graph, statistics = query.graph, Statistics(reading)
     touched = 0.0
     for component in query.components:

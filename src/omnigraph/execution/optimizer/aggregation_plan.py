@@ -26,7 +26,7 @@ from omnigraph.schema.property_types import FLOATS
 class Aggregation:
     """An aggregate over the weights of rows.
 
-    `identified` are the variables that the keys tell apart by themselves. `floats` are values whose
+    `identified` are the variables that the keys identify by themselves. `floats` are values whose
     sums are only exact over rows; their variables are enumerated.
     """
 

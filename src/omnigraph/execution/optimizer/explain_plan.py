@@ -160,7 +160,7 @@ _TOPOLOGY: Final = AccessPath("topology")
 
 @dataclass(frozen=True, slots=True)
 class ExplainedRow:
-    """An operator of a run; rows and time are None where nobody estimates or measures them."""
+    """An operator of a run; rows and time are None where they are not estimated or measured."""
 
     operator: str
     detail: str
@@ -276,7 +276,7 @@ class PlanExplainer:
 
 
 def run_operators(pattern: Operator, reading: ExecutionContext, watch: Profiler) -> Batch:
-    """The rows of a pattern, one operator after the other where they can be told apart."""
+    """The rows of a pattern, one operator after the other if each runs by itself."""
     leaf, *operators = chain_of(pattern)
     scans = [each for each in operators if isinstance(each, Scan)]
     if len(scans) != 1 or not isinstance(operators[0], Scan):

@@ -85,7 +85,7 @@ def _grow_tree(
 
 
 def items_of(call: AggregateValue) -> tuple[PartialAggregate, ...] | None:
-    """What has to be carried for an aggregate; None if this cannot be told by numbers."""
+    """What has to be carried for an aggregate; None if it is not a number."""
     argument = call.argument
     match call.function, argument:
         case AggregateFunction.COUNT, NodeValue() | SystemValue():

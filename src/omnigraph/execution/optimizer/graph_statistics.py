@@ -16,7 +16,7 @@ from omnigraph.query.typed_tree import Compare, EdgeStep, Expr, Member
 from omnigraph.rows.id_predicates import find_candidate_ids
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 
-# What is left of a type by a condition that nobody can look at cheaply.
+# What is left of a type by a condition whose share is not counted.
 _EQUAL_SHARE: Final = 0.01
 _OTHER_SHARE: Final = 0.3
 _BLOCK_SHARE: Final = 0.5

@@ -174,7 +174,7 @@ class PatternGraph:
 
 
 def build_pattern_graph(pattern: Operator, catalog: Catalog | None = None) -> PatternGraph:
-    """The graph of a chain of scans, traversals and tests; a catalog tells which keys are ids."""
+    """The graph of a chain of scans, traversals and tests; a catalog says which keys are ids."""
     leaf, *operators = chain_of(pattern)
     assert isinstance(leaf, Unit | Outer)
     nodes: dict[str, tuple[str, tuple[Expr, ...]]] = {}
@@ -191,7 +191,7 @@ def build_pattern_graph(pattern: Operator, catalog: Catalog | None = None) -> Pa
             case Filter() | Exists() | CompareBlock():
                 tests.append(operator)
             case _:
-                raise AssertionError(f"{type(operator).__name__} is no part of a pattern")
+                raise AssertionError(f"{type(operator).__name__} is not part of a pattern")
     graph = _build_graph(leaf, nodes, links, tests)
     if catalog is None:
         return graph

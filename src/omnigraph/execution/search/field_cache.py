@@ -42,7 +42,7 @@ from omnigraph.storage.tables.pins import Pin
 # Of the memory for fields, what the vectors of one of them may take.
 VECTORS_SHARE: Final = 0.5
 
-# The same for texts, of which nobody knows how long they are before they are read.
+# The same for texts, whose length is unknown before they are read.
 TEXTS_SHARE: Final = 0.5
 
 # What a text of sixty words takes.

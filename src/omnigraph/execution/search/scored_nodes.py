@@ -48,7 +48,7 @@ def select_least(scores: Scores, limit: int | None) -> RowIndices:
 
 
 def _sample_least(scores: Scores, limit: int) -> RowIndices | None:
-    """Places among which the smallest scores are, found from a sample; None if it is no help."""
+    """Places among which the smallest scores are, found from a sample; None if it does not help."""
     sample = scores[::_SAMPLE_STEP]
     if limit * _SAMPLED_MIN > len(sample):
         return None

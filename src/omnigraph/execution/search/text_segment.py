@@ -16,7 +16,7 @@ from omnigraph.rows.comparison import Values, to_numpy
 from omnigraph.rows.text_analysis import Codes, tokenize_texts
 from omnigraph.rows.vocabulary import Vocabulary
 
-# The length of a text that is null, which is no document.
+# The length of a text that is null, which is not a document.
 NO_TEXT: Final = -1
 
 
@@ -108,7 +108,7 @@ def merge_text_segments(
     lengths = np.concatenate([segment.lengths for segment in segments])
     order = np.argsort(row_ids, kind="stable")
     order = order[is_alive[order]]
-    # Where each row of the old segments is in the new one; rows that are gone stay behind.
+    # Where each row of the old segments is in the new one; rows that are gone have no place.
     new_places = np.full(len(row_ids), -1, np.int64)
     new_places[order] = np.arange(len(order))
     tokens = pa.chunked_array([segment.vocabulary.tokens for segment in segments]).unique()

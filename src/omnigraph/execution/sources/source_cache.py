@@ -69,7 +69,7 @@ class SourceCache:
         # The versions of each table that are or were in memory, in the order they were made.
         self._made_of: dict[str, list[str]] = {}
         self._lock = threading.Lock()
-        # Versions for which nothing was there when somebody asked.
+        # Versions for which nothing was cached at the last look-up.
         self._hopeless: set[str] = set()
 
     def get_source(

@@ -76,7 +76,7 @@ class IndexSource:
 
 
 class IndexNodes:
-    """Numbers are given to ids: an edge names its ends by id before anybody looks them up.
+    """Numbers are given to ids: an edge names its ends by id before they are looked up.
 
     Ranks compare within one call only, as later calls may meet ids that lie in between.
     """

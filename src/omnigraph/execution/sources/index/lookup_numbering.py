@@ -14,7 +14,7 @@ from omnigraph.errors import ResourceLimitError
 from omnigraph.execution.sources.graph_source import DenseIds
 
 RowIds = npt.NDArray[np.uint64]
-# Told how many bytes are kept from now on, before they are taken.
+# Called with how many bytes are kept from now on, before they are allocated.
 MemoryAllocator: TypeAlias = Callable[[int], None]
 # A row id twice, once in order, and its number.
 _ROW_BYTES: Final = 20

@@ -94,7 +94,7 @@ def _is_plain(kind: pa.DataType) -> bool:
 
 
 class ColumnCache:
-    """Columns of the entities of one type, each filled where somebody asked."""
+    """Columns of the entities of one type, each filled where it was read."""
 
     def __init__(self, schema: pa.Schema, hold: MemoryAllocator) -> None:
         self._schema = schema

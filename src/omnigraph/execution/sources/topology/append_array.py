@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-# How much room there is behind a copied array, as a share of it, but never less than some.
+# How much room there is after a copied array, as a share of it, but never less than some.
 _ROOM_SHARE: Final = 1 / 16
 _ROOM_MIN: Final = 1_024
 # More replaced elements than this are put into place: a share of all, but never fewer than some.
@@ -19,7 +19,7 @@ Integers: TypeAlias = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 
 class _SharedBuffer:
-    """A buffer whose first elements are in use; whoever has exactly those may use more."""
+    """A buffer whose first elements are in use; the array of exactly those may use more."""
 
     def __init__(self, buffer: npt.NDArray[Any], used: int) -> None:
         self.buffer = buffer
@@ -37,7 +37,7 @@ class AppendArray:
         self._room = room
 
     def append(self, more: npt.NDArray[Any]) -> AppendArray:
-        """The array with more elements behind it."""
+        """The array with more elements after it."""
         count, size = len(self.values), len(self.values) + len(more)
         if not len(more):
             return self

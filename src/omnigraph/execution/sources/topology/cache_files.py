@@ -73,7 +73,7 @@ class CacheFiles:
         return found
 
     def save(self, pin: Pin, name: str, piece: Callable[[], CacheBlock | None]) -> None:
-        """Write a piece some time later; nobody waits for it, and it may fail."""
+        """Write a piece in the background; it may fail."""
         with self._lock:
             if self._writer is None:
                 self._writer = ThreadPoolExecutor(1, thread_name_prefix="omnigraph-topology")
@@ -176,7 +176,7 @@ def _write_file(path: Path, piece: CacheBlock, header: dict[str, Any]) -> None:
     prefix = _MAGIC + zlib.crc32(said).to_bytes(4, "little") + len(said).to_bytes(4, "little")
     temporary = path.with_name(f"{path.name}.{uuid4().hex}")
     try:
-        # Whoever may not read the graph may not read this either.
+        # A user who may not read the graph may not read this either.
         with os.fdopen(
             os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb"
         ) as file:

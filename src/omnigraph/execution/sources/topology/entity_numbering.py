@@ -55,14 +55,14 @@ class Numbering:
         return 0
 
     def extend(self, count: int, name: str | None = None) -> Numbering:
-        """The numbering with more numbers, under a name that nobody else uses for others."""
+        """The numbering with more numbers, under a name that is not used for others."""
         if not count:
             return self
         return Numbering(name or secrets.token_hex(8), self.size + count, self)
 
 
 def decode_numbering(notes: Any) -> Numbering:  # Any: JSON
-    """The numbering that notes tell of."""
+    """The numbering that notes describe."""
     found = Numbering()
     for name, size in notes:
         found = Numbering(str(name), int(size), found)

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 # In the names of pieces that are made from another piece, whose name comes before.
 DERIVED: Final = ":"
-# Of the memory of the machine, unless somebody says how much.
+# Of the memory of the machine, unless a setting says how much.
 SHARE_OF_MEMORY: Final = 0.25
 # Where the size of memory cannot be asked for.
 _USUAL_MEMORY_BYTES: Final = 8 * 1024**3
@@ -245,7 +245,7 @@ class MemoryCache:
 
 
 def compute_default_bytes() -> int:
-    """How many bytes to keep when nobody says."""
+    """How many bytes to keep without a setting."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):

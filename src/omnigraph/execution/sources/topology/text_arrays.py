@@ -42,13 +42,13 @@ _RANK_MASK: Final = 2**_RANK_BITS - 1
 
 
 def is_long(tail: int, base: int) -> bool:
-    """Whether there is so much behind something that all of it is better made anew."""
+    """Whether so much was appended to something that all of it is better made anew."""
     return tail > max(TAIL_MIN, TAIL_SHARE_MAX * base)
 
 
 @dataclass(frozen=True)
 class TextArray:
-    """Texts by number, in two arrays; null where nobody knows the text any more."""
+    """Texts by number, in two arrays; null where the text is no longer known."""
 
     base: pa.Array
     tail: pa.Array
@@ -193,7 +193,7 @@ class ChainedIndex:
 
     @property
     def is_long(self) -> bool:
-        """Whether there is so much behind the first ones that all is better in one index."""
+        """Whether so much was appended to the first ones that all is better in one index."""
         return is_long(self._tail_size, len(self.base.texts))
 
     @property
@@ -414,6 +414,6 @@ def _search_insertion_ranks(
         is_open = low < high
         low = np.where(is_open & is_less, middle + 1, low)
         high = np.where(is_open & ~is_less, middle, high)
-    # Behind the last of them come those that are null.
+    # After the last of them come those that are null.
     places = np.append(ranks_[order], len(texts)).take(low)
     return np.where(wanted.is_valid().to_numpy(zero_copy_only=False), places, len(texts))

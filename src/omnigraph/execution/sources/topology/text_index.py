@@ -15,7 +15,7 @@ from omnigraph.rows.hashing import Hashes, hash_text, hash_texts
 
 # Up to so many texts are looked up one by one: a microsecond each, and no arrays to make.
 FEW_TEXTS: Final = 16
-# How far a text may be from the place its hash names; beyond it somebody chose texts to collide.
+# How far a text may be from the place its hash names; beyond it, texts were chosen to collide.
 PROBES_MAX: Final = 1_000
 # So many rows are looked up at once: their hashes and places stay in the cache of a core.
 _BLOCK_ROWS: Final = 65_536
@@ -52,7 +52,7 @@ class HashTable:
         return table if table.insert(numbers) else None
 
     def insert(self, numbers: DenseIds) -> bool:
-        """Put numbers at the places of their hashes; False if somebody chose them to collide."""
+        """Put numbers at the places of their hashes; False if they were chosen to collide."""
         slots, left = self.slots, numbers
         places = (self.hashes[left] >> np.uint64(self.shift)).astype(np.int64)
         for _ in range(PROBES_MAX):
@@ -71,7 +71,7 @@ class TextIndex:
 
     def __init__(self, texts: pa.Array, table: HashTable | None) -> None:
         self.texts = texts
-        # None if hashes do not tell the texts apart: then they are compared as they are.
+        # None if hashes of different texts are equal: then they are compared as they are.
         self.table = table
 
     @property

@@ -376,7 +376,7 @@ class ArrowColumn(DenseColumn):
         super().__init__(base.type, parts=parts, name=name)
         self._base = base
         self._tail = tail
-        # Where the value of each number is: in the first array, or behind it in the other.
+        # Where the value of each number is: in the first array, or after it in the other.
         self._places = places
 
     @property

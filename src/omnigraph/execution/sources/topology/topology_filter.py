@@ -251,7 +251,7 @@ def _type_of(entities: DenseEntities, count: int) -> pa.ChunkedArray:
 def compare_property(
     entities: DenseEntities, condition: Expr, params: Params, at: DenseIds | None
 ) -> Mask | None:
-    """Where a condition is true, at some entities or all numbers; None if values tell it sooner."""
+    """Where a condition is true, at some entities or all numbers; None if values are faster."""
     match condition:
         case Compare(op, PropertyValue(property=name), right) if is_constant(right):
             given = right

@@ -55,7 +55,7 @@ class DenseNodes(DenseEntities):
         return compute_mask(conditions, SomeEntities(self, at), params)
 
     def search_texts(self, match: TextMatch, params: Params, at: DenseIds) -> Mask | None:
-        """Which of some nodes satisfy a text predicate; None if their texts tell it sooner."""
+        """Which of some nodes satisfy a text predicate; None if their texts are faster."""
         # Searches keep what they know beside the pieces of topologies, and so import this package.
         from omnigraph.execution import search  # noqa: PLC0415
 

@@ -3,7 +3,7 @@
 Every copy of an entity has a row id of its own, higher than those before it, for as long as the
 copy lives. So the rows that were added are those above the highest one known, and the change sets
 in between say who they must be. Where they are not, nothing is believed, and all is read again.
-So it is after a change set that says that everybody was replaced.
+So it is after a change set that says that every entity was replaced.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ GONE_SHARE_MAX: Final = 0.5
 # The numbers of living entities; -1 for other ids. None gives a new number to every new copy.
 FindDenseIds: TypeAlias = Callable[[pa.Array], DenseIds] | None
 
-# A version that is further behind is cheaper to read again than to be brought up to date.
+# A version that is older than this is cheaper to read again than to be brought up to date.
 RECORDS_MAX: Final = 512
 
 # So is one that differs in more than this share of its rows.
@@ -68,10 +68,10 @@ def extend_rows(
     """The rows of a later version under the numbers they had; None if it has to be read."""
     if any(isinstance(change, Bulk) and change.replaces for change in changes):
         return None
-    told = _collect_expected(changes)
+    expected = _collect_expected(changes)
     text = f"{ROW_ID} > {older.highest_row}" if older.highest_row >= 0 else None
     new = table.scan(columns=[*_list_columns(older, table), ROW_ID], filter=text)
-    if not told.matches_ids(new[ID_COLUMN].combine_chunks()):
+    if not expected.matches_ids(new[ID_COLUMN].combine_chunks()):
         return None
     row_ids: RowIds = new[ROW_ID].to_numpy()
     if np.any(row_ids[1:] < row_ids[:-1]):
@@ -79,9 +79,9 @@ def extend_rows(
         order = np.argsort(row_ids)
         row_ids, new = row_ids[order], new.take(pa.array(order))
     if numbers_of is None:
-        ended = _find_dead(older, table, told) if told.has_ended else NO_DENSE_IDS
+        ended = _find_dead(older, table, expected) if expected.has_ended else NO_DENSE_IDS
     else:
-        gone = numbers_of(told.dead)
+        gone = numbers_of(expected.dead)
         ended = gone[gone >= 0]
     return _build_later(
         older, table, _AddedRows(row_ids, new.drop([ROW_ID])), ended, numbers_of=numbers_of
@@ -138,7 +138,7 @@ def _list_columns(older: DenseRows, table: Table) -> list[str]:
     return [name for name in table.schema.names if name in {ID_COLUMN, *ends, *names}]
 
 
-# ---- what change sets tell ----
+# ---- what change sets say ----
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,13 +170,13 @@ def _collect_expected(changes: Sequence[LoadedChange]) -> _ExpectedRows:
         for ids, is_kept in parts:
             texts.append(ids.to_array())
             are_alive.append(np.full(len(ids), is_kept))
-    everybody = pa.chunked_array(texts).combine_chunks().dictionary_encode()
+    every_id = pa.chunked_array(texts).combine_chunks().dictionary_encode()
     # Of several changes of one entity the last one is assigned last.
-    is_alive = np.zeros(len(everybody.dictionary), np.bool_)
-    is_alive[everybody.indices.to_numpy()] = np.concatenate(are_alive)
+    is_alive = np.zeros(len(every_id.dictionary), np.bool_)
+    is_alive[every_id.indices.to_numpy()] = np.concatenate(are_alive)
     return _ExpectedRows(
-        living=everybody.dictionary.filter(pa.array(is_alive)),
-        dead=everybody.dictionary.filter(pa.array(~is_alive)),
+        living=every_id.dictionary.filter(pa.array(is_alive)),
+        dead=every_id.dictionary.filter(pa.array(~is_alive)),
         has_ended=any(len(each.updated) or len(each.deleted) for each in changed),
         has_others=any(isinstance(change, Bulk) for change in changes),
     )
@@ -200,9 +200,9 @@ def _assign_dense_ids(older: DenseRows, ids: pa.ChunkedArray, numbers_of: FindDe
     return at
 
 
-def _find_dead(older: DenseRows, table: Table, told: _ExpectedRows) -> DenseIds:
+def _find_dead(older: DenseRows, table: Table, expected: _ExpectedRows) -> DenseIds:
     """The numbers of rows that were there and are not in the version any more."""
-    ids = pa.concat_arrays([told.living, told.dead])
+    ids = pa.concat_arrays([expected.living, expected.dead])
     indexed = {index.column for index in older.table.indexes}
     if ID_COLUMN in indexed and len(ids) <= LOOKUPS_MAX:
         ended = older.find_by_row_ids(older.table.find(ID_COLUMN, ids)[ROW_ID].to_numpy())
@@ -250,7 +250,7 @@ class ChangesSince:
 
 
 class ChangeSource(Protocol):
-    """Who tells what happened."""
+    """The changes of tables between versions."""
 
     def find_changes_since(
         self, snapshot: Snapshot, type_key: str, known: Container[str]
@@ -265,7 +265,7 @@ class ChangeSource(Protocol):
 
 
 class LogChangeSource:
-    """What the records of a graph tell."""
+    """The changes that the records of a graph name."""
 
     def __init__(self, log: Log) -> None:
         self._log = log

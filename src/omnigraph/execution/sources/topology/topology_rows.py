@@ -398,7 +398,7 @@ class DenseRows:
 def number_rows(table: Table, *, kept: CacheTiers) -> DenseRows:
     """The rows of a version, numbered in the order they are stored."""
     row_ids = table.scan(columns=[ROW_ID])[ROW_ID].to_numpy()
-    # Whoever reads the same rows in the same order gives out the same numbers.
+    # The same rows read in the same order get the same numbers.
     name = f"{table.pin.path}@{table.pin.version}:{zlib.crc32(row_ids):08x}"
     numbering = Numbering().extend(len(row_ids), name)
     return DenseRows(table, numbering, PatchedArray(AppendArray(row_ids)), kept=kept)
