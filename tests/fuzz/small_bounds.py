@@ -29,7 +29,6 @@ SMALL: Final[Mapping[str, Mapping[str, int]]] = {
         "_REPETITIONS_MIN": 1,
     },
     "omnigraph.execution.operators.checked_ints": {"NARROW_MAX": 2},
-    "omnigraph.execution.operators.enumerate_operator": {"MORSEL_ROWS": 3},
     "omnigraph.execution.operators.row_keys": {"_RANGE_MAX": 2},
     "omnigraph.execution.operators.neighbour_sums": {"EDGES_AT_ONCE": 2},
     "omnigraph.execution.operators.project_operator": {"UNCOUNTED_ROWS_MAX": 1},

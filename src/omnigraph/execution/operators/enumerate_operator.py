@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,11 +14,14 @@ from omnigraph.execution.operators.batch_operations import (
     add_variables,
     multiply_weights,
     prune_variables,
-    slice_batch,
 )
 from omnigraph.execution.operators.checked_ints import Weights
 from omnigraph.execution.operators.factorize_operator import Factorizer
-from omnigraph.execution.operators.pattern_executor import run_pattern
+from omnigraph.execution.operators.pattern_executor import (
+    STOPPABLE_ROWS,
+    OperatorPipeline,
+    run_pattern,
+)
 from omnigraph.execution.operators.profiler import NULL_PROFILER, Profiler
 from omnigraph.execution.operators.traversal_hops import traversal_of
 from omnigraph.execution.optimizer.factor_trees import FactorTree
@@ -27,11 +30,6 @@ from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
 from omnigraph.query.logical_plan import Expand, Operator, Outer
 from omnigraph.query.tree_walk import link_chain
 
-# Rows that a traversal makes at once: fewer cost more steps, more leave the caches.
-MORSEL_ROWS: Final = 1_000_000
-
-# Of a query that may be stopped, so that it is asked often enough whether it is.
-STOPPABLE_ROWS: Final = 2**17
 _ROW_BYTES: Final = 24
 
 
@@ -55,19 +53,6 @@ class EnumerationPlan:
     start: Variable
     steps: tuple[EnumerationStep, ...]
     trees: Mapping[str, FactorTree]
-
-
-@dataclass(frozen=True, slots=True)
-class _Morsel:
-    """Rows that follow each other, and how many rows a traversal makes of them."""
-
-    first: int
-    last: int
-    made: int
-
-    def slice_rows(self, rows: Batch) -> Batch:
-        is_all = self.last - self.first == rows.num_rows
-        return rows if is_all else slice_batch(rows, self.first, self.last)
 
 
 def factor_key_of(variable: str) -> tuple[str, str]:
@@ -105,46 +90,27 @@ class Enumerator:
             weights = self._compute_weights(start.name, None if is_whole else found)
             rows = multiply_weights(rows, weights)
             watch.record(factor_key_of(start.name), rows.num_rows)
-        yield from self._run_steps(rows, 0)
+        if not self._core.steps:
+            yield rows
+            return
+        steps = [_StepOperator(self, step) for step in self._core.steps]
+        for batch in OperatorPipeline(self._reading, steps).iter_batches(0, rows):
+            yield batch
+            # Whatever the rows were used for is not part of the next step.
+            watch.start()
 
-    def _run_steps(self, rows: Batch, done: int) -> Iterator[Batch]:
-        for number in range(done, len(self._core.steps)):
-            self._reading.budget.check_interrupts()
-            step = self._core.steps[number]
-            pieces = self._split_morsels(step, rows)
-            for piece in pieces[:-1]:
-                yield from self._run_steps(
-                    self._run_step(step, piece.slice_rows(rows), piece), number + 1
-                )
-            rows = self._run_step(step, pieces[-1].slice_rows(rows), pieces[-1])
-        yield rows
-        # Whatever the rows were used for is not part of the next step.
-        self._watch.start()
-
-    def _split_morsels(self, step: EnumerationStep, batch: Batch) -> Sequence[_Morsel]:
-        """Where to cut rows, so that a traversal does not make too many at once."""
-        count = batch.num_rows
-        if not step.is_plain or count <= 1:
-            return [_Morsel(0, count, 0)]
+    def estimate_fan_out(self, step: EnumerationStep, batch: Batch) -> RowIndices | None:
+        """How many rows a plain traversal makes of each row; None where it need not be cut."""
+        if not step.is_plain:
+            return None
         assert isinstance(step.operator, Expand)
         adjacency = self._weighing.get_adjacency(step.operator.steps[0])
-        most = STOPPABLE_ROWS if self._reading.budget.may_be_stopped else MORSEL_ROWS
-        if adjacency.is_functional and count <= most:
-            return [_Morsel(0, count, count)]
-        degrees = adjacency.count_neighbours(batch.nodes[step.operator.source])
-        ends = np.cumsum(degrees, dtype=np.int64)
-        pieces: list[_Morsel] = []
-        first = made = 0
-        while first < count:
-            reached = int(np.searchsorted(ends, made + most, side="right"))
-            last = min(max(reached, first + 1), count)
-            pieces.append(_Morsel(first, last, int(ends[last - 1]) - made))
-            first, made = last, int(ends[last - 1])
-        return pieces
+        if adjacency.is_functional and batch.num_rows <= STOPPABLE_ROWS:
+            return None
+        return adjacency.count_neighbours(batch.nodes[step.operator.source]).astype(np.int64)
 
-    def _run_step(self, step: EnumerationStep, rows: Batch, piece: _Morsel) -> Batch:
-        self._reading.budget.check_interrupts()
-        self._reading.budget.require_memory(piece.made * _ROW_BYTES)
+    def run_step(self, step: EnumerationStep, rows: Batch) -> Batch:
+        """The rows that a step makes of rows, with what hangs from the variable that it binds."""
         if step.is_plain:
             found = self._expand_plain(step, rows)
         elif step.is_bounded and rows.num_rows == 1:
@@ -165,7 +131,14 @@ class Enumerator:
         assert isinstance(operator, Expand)
         assert variable is not None
         adjacency = self._weighing.get_adjacency(operator.steps[0])
-        places, ends = adjacency.expand_neighbours(batch.nodes[operator.source])
+        sources, budget = batch.nodes[operator.source], self._reading.budget
+        # One row is never cut, and its neighbours are those of one node.
+        if len(sources) > 1 and not budget.has_room(
+            adjacency.degree_max * len(sources) * _ROW_BYTES
+        ):
+            made = int(adjacency.count_neighbours(sources).sum(dtype=np.int64))
+            budget.require_memory(made * _ROW_BYTES)
+        places, ends = adjacency.expand_neighbours(sources)
         return self._bind_variable(batch, variable, places, ends)
 
     def _expand_bounded(self, step: EnumerationStep, batch: Batch) -> Batch:
@@ -198,3 +171,19 @@ class Enumerator:
 
     def _compute_weights(self, name: str, at: DenseIds | None) -> Weights:
         return self._weighing.compute_weights(self._core.trees[name], at)
+
+
+@dataclass(frozen=True, slots=True)
+class _StepOperator:
+    """A step of an enumeration, as an operator of a pipeline."""
+
+    enumerator: Enumerator
+    step: EnumerationStep
+
+    def estimate_fan_out(self, batch: Batch) -> RowIndices | None:
+        """About how many rows each row becomes."""
+        return self.enumerator.estimate_fan_out(self.step, batch)
+
+    def run(self, batch: Batch) -> Batch:
+        """The rows that the given ones become."""
+        return self.enumerator.run_step(self.step, batch)

@@ -46,6 +46,9 @@ from omnigraph.query.typed_tree import Expr
 # Rows that a step makes at once: with fewer, steps cost more than rows; more leave the caches.
 MORSEL_ROWS = 1_000_000
 
+# Of a query that may be stopped, so that it is checked often enough whether it is.
+STOPPABLE_ROWS = 2**17
+
 # To find the first rows, morsels start small, and grow by this factor.
 _FIRST_MORSEL_ROWS = 1_024
 _MORSEL_GROWTH = 4
@@ -92,7 +95,7 @@ def stream_pattern(
         operators = above[1:]
     is_first = isinstance(leaf, plans.Unit) and not ranks
     steps = build_operators(operators, _ChainRunner(reading), needed=needed, is_first=is_first)
-    yield from _OperatorPipeline(reading, steps, _MorselSizer(limit)).iter_batches(0, start)
+    yield from OperatorPipeline(reading, steps, limit).iter_batches(0, start)
 
 
 def collect_batches(
@@ -149,7 +152,7 @@ class _ChainRunner:
         """The rows of a block's operators; of a set, repetitions may be left out."""
         steps = build_operators(operators, self, needed=needed, is_first=False, is_block=True)
         return partial(
-            _OperatorPipeline(self.context, steps, _MorselSizer(None), is_set=is_set).iter_batches,
+            OperatorPipeline(self.context, steps, is_set=is_set).iter_batches,
             0,
         )
 
@@ -157,7 +160,7 @@ class _ChainRunner:
         """The rows of operators that start with a scan."""
         steps = build_operators(operators, self, needed=needed, is_first=True)
         return collect_batches(
-            _OperatorPipeline(self.context, steps, _MorselSizer(None)).iter_batches(0, Batch(1)),
+            OperatorPipeline(self.context, steps).iter_batches(0, Batch(1)),
             self.context,
         )
 
@@ -171,31 +174,38 @@ class _SplitBatch(NamedTuple):
     nbytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class _OperatorPipeline:
+class OperatorPipeline:
     """Rows through steps; a step that would make too many at once gets its rows in pieces."""
 
-    context: ExecutionContext
-    steps: Sequence[PhysicalOperator]
-    morsel_sizer: _MorselSizer
-    is_set: bool = False
+    def __init__(
+        self,
+        reading: ExecutionContext,
+        steps: Sequence[PhysicalOperator],
+        limit: int | None = None,
+        *,
+        is_set: bool = False,
+    ) -> None:
+        self._budget = reading.budget
+        self._steps = steps
+        self._is_set = is_set
+        self._sizer = _MorselSizer(limit, is_stoppable=reading.budget.may_be_stopped)
 
     def iter_batches(self, first: int, batch: Batch) -> Iterator[Batch]:
         """What rows become by the steps from one on."""
         # Rows that are cut, the innermost last: a stack, as a pattern may have very many steps.
         cut: list[_SplitBatch] = []
-        budget = self.context.budget
+        budget = self._budget
         number: int | None = first
         try:
             while number is not None:
                 budget.check_interrupts()
-                if number == len(self.steps):
+                if number == len(self._steps):
                     yield batch
                     number, batch = self._run_next_piece(cut)
                     continue
-                pieces = self.morsel_sizer.split_rows(
-                    self.steps[number].estimate_fan_out(batch), batch.num_rows
-                )
+                step, pieces = self._steps[number], None
+                if batch.num_rows > 1:
+                    pieces = self._sizer.split_rows(step.estimate_fan_out(batch), batch.num_rows)
                 if pieces is None:
                     batch = self._run_operator(number, batch)
                     number += 1
@@ -214,25 +224,26 @@ class _OperatorPipeline:
             for start, end in last.pieces:
                 piece = self._run_operator(last.number, slice_batch(last.batch, start, end))
                 return last.number + 1, piece
-            self.context.budget.release(cut.pop().nbytes)
+            self._budget.release(cut.pop().nbytes)
         return None, Batch(0)
 
     def _run_operator(self, number: int, batch: Batch) -> Batch:
-        return self._without_repetitions(self.steps[number].run(batch))
+        return self._without_repetitions(self._steps[number].run(batch))
 
     def _without_repetitions(self, batch: Batch) -> Batch:
         is_large = batch.num_rows >= _REPETITIONS_MIN
-        return without_repetitions(batch) if self.is_set and is_large else batch
+        return without_repetitions(batch) if self._is_set and is_large else batch
 
 
 class _MorselSizer:
     """How many rows a step may make at once."""
 
-    def __init__(self, limit: int | None) -> None:
+    def __init__(self, limit: int | None, *, is_stoppable: bool) -> None:
         self._is_limited = limit is not None
-        self._rows = MORSEL_ROWS
+        self._most = min(STOPPABLE_ROWS, MORSEL_ROWS) if is_stoppable else MORSEL_ROWS
+        self._rows = self._most
         if limit is not None:
-            self._rows = min(max(_MORSEL_GROWTH * limit, _FIRST_MORSEL_ROWS), MORSEL_ROWS)
+            self._rows = min(max(_MORSEL_GROWTH * limit, _FIRST_MORSEL_ROWS), self._most)
 
     def split_rows(self, fan_out: RowIndices | None, rows: int) -> Iterator[tuple[int, int]] | None:
         """Where to cut rows, from each place to the next; None if they need not be cut."""
@@ -251,7 +262,7 @@ class _MorselSizer:
             yield place, after
             place, made = after, int(ends[after - 1])
             # Only after a piece went through all steps, so that the first rows come soon.
-            self._rows = min(self._rows * _MORSEL_GROWTH, MORSEL_ROWS)
+            self._rows = min(self._rows * _MORSEL_GROWTH, self._most)
 
 
 class PatternRunner(BlockRunner, Protocol):

@@ -178,8 +178,8 @@ class Traversal:
 
     # ---- one hop ----
 
-    def _expand_hop(self, nodes: DenseIds) -> Neighbours:
-        self._require_memory(nodes)
+    def _expand_hop(self, nodes: DenseIds, *, is_distinct: bool = False) -> Neighbours:
+        self._require_memory(nodes, is_distinct=is_distinct)
         if len(self.directions) == 1:
             return self.directions[0].edges.expand_neighbours(
                 nodes, is_reversed=self.directions[0].is_reversed
@@ -194,12 +194,13 @@ class Traversal:
             sort_distinct_pairs(np.concatenate([pack_pairs(*part) for part in parts]))
         )
 
-    def _require_memory(self, nodes: DenseIds) -> None:
+    def _require_memory(self, nodes: DenseIds, *, is_distinct: bool) -> None:
         """Refuse a hop whose pairs do not fit the memory of the query."""
-        budget, most = self.context.budget, 0
-        for way in self.directions:
-            if way.adjacency is not None:
-                most += way.adjacency.degree_max * len(nodes)
+        budget = self.context.budget
+        known = [way.adjacency for way in self.directions if way.adjacency is not None]
+        most = sum(
+            each.edge_count if is_distinct else each.degree_max * len(nodes) for each in known
+        )
         if budget.has_room(PAIR_BYTES * most):
             return
         degrees = self.count_neighbours(nodes)
@@ -220,7 +221,7 @@ class Traversal:
         for hop in range(1, self.maximum + 1):
             self.context.budget.check_interrupts()
             self.count_work(frontier, None if rows is None else rows.repeat(len(frontier)))
-            ends = self._expand_hop(frontier).ends
+            ends = self._expand_hop(frontier, is_distinct=True).ends
             if hop == 1 and self.minimum == 1 and np.any(ends == start[0]):
                 kept.append(start)
             if not sizes:

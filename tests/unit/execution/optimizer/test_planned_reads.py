@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omnigraph.execution.operators import enumerate_operator, factorize_operator, neighbour_sums
+from omnigraph.execution.operators import factorize_operator, neighbour_sums, pattern_executor
 from omnigraph.execution.optimizer import read_planner
 from omnigraph.execution.optimizer.read_planner import Planner
 from omnigraph.execution.query_budget import Access
@@ -30,7 +30,7 @@ def test_a_read_of_whole_types_gives_the_rows_of_the_model(seed: int) -> None:
     chance = random.Random(seed)
     with pytest.MonkeyPatch.context() as patch:
         # The answer depends on none of these; small ones are for graphs far larger than ours.
-        patch.setattr(enumerate_operator, "MORSEL_ROWS", chance.choice([1, 3, 1_000_000]))
+        patch.setattr(pattern_executor, "MORSEL_ROWS", chance.choice([1, 3, 1_000_000]))
         patch.setattr(factorize_operator, "SINGLE_FACTOR", chance.choice([0.001, 6, 10**9]))
         patch.setattr(factorize_operator, "WHOLE_TYPE_FACTOR", chance.choice([0, 2, 10**9]))
         patch.setattr(neighbour_sums, "EDGES_AT_ONCE", chance.choice([1, 5, 2**22]))

@@ -14,11 +14,11 @@ from omnigraph.execution.search import (
     FieldRef,
     field_cache_of,
     find_text_candidates,
-    match_texts,
     search_nodes,
     share_memory,
     text_filter,
 )
+from omnigraph.execution.search.text_filter import match_texts
 from omnigraph.execution.sources.topology.memory_cache import MemoryCache
 from omnigraph.query import typed_tree
 from omnigraph.query.ast import TextFunction
