@@ -15,9 +15,9 @@ from omnigraph.query.ast import CompareOp
 from omnigraph.query.typed_tree import Compare, Constant, Expr, PropertyValue, SystemName
 from omnigraph.rows.evaluator import Params
 from omnigraph.rows.row_filter import compute_mask
-from omnigraph.schema.property_types import PropertyType, Scalar
+from omnigraph.schema.property_types import Scalar, make_scalar_type
 
-I64 = PropertyType(Scalar.I64)
+I64 = make_scalar_type(Scalar.I64)
 
 
 @dataclass(frozen=True)
