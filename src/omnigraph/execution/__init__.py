@@ -12,7 +12,7 @@ cancellation are bounded by the budget of the request.
     sources             nodes and edges by number: whole types, index look-ups, or one table
     optimizer           join order, factorization and the physical plan
     operators           the physical operators, over batches of rows
-    batch               rows of bound variables, as numbers
+    batch               rows of bound variables, as numbers; cut, joined, weighed and pruned
     sorted_arrays       sets of numbers and of pairs of numbers
     search              text predicates, BM25, nearest vectors and ranks
     type_scan           rows of one type that satisfy conditions, also for writers and diffs

@@ -1,16 +1,31 @@
-"""Rows of bound variables, as numbers."""
+"""Rows of bound variables, as numbers, and how rows are cut, joined, weighed and pruned."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.execution.operators.checked_ints import Weights
+from omnigraph.execution.operators.checked_ints import (
+    CheckedInts,
+    Weights,
+    add_at,
+    choose_at,
+    concatenate_weights,
+)
+from omnigraph.execution.sorted_arrays import pack_pairs, sort_distinct_pairs, unpack_pairs
 from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
+from omnigraph.rows.group_aggregates import Groups, make_single_group
+
+# The variables that something above still reads; None is all of them.
+KeptVariables = frozenset[str] | None
+
+_NODE_BYTES = 4
+_EDGE_BYTES = 6
+_INDEX_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +67,143 @@ class Batch:
             None if self.scores is None else self.scores.take(pa.array(places)),
             None if self.weights is None else self.weights.take(places),
         )
+
+
+def prune_variables(batch: Batch, kept: KeptVariables) -> Batch:
+    """The rows without the variables that nothing reads any more."""
+    if kept is None or kept.issuperset((*batch.nodes, *batch.edges)):
+        return batch
+    return Batch(
+        batch.num_rows,
+        {name: numbers for name, numbers in batch.nodes.items() if name in kept},
+        {name: edges for name, edges in batch.edges.items() if name in kept},
+        batch.outer,
+        batch.scores,
+        batch.weights,
+    )
+
+
+def add_variables(
+    batch: Batch,
+    *,
+    nodes: Mapping[str, DenseIds] | None = None,
+    edges: Mapping[str, BoundEdges] | None = None,
+    kept: KeptVariables = None,
+) -> Batch:
+    """The rows with more variables, as far as anything reads them."""
+
+    def is_kept(name: str) -> bool:
+        return kept is None or name in kept
+
+    return Batch(
+        batch.num_rows,
+        {**batch.nodes, **{name: each for name, each in (nodes or {}).items() if is_kept(name)}},
+        {**batch.edges, **{name: each for name, each in (edges or {}).items() if is_kept(name)}},
+        batch.outer,
+        batch.scores,
+        batch.weights,
+    )
+
+
+def filter_rows(batch: Batch, mask: npt.NDArray[np.bool_]) -> Batch:
+    """The rows that a mask keeps."""
+    return batch if mask.all() else batch.take(np.flatnonzero(mask))
+
+
+def slice_batch(batch: Batch, start: int, end: int) -> Batch:
+    """Rows that follow each other; nothing is copied."""
+    return Batch(
+        end - start,
+        {name: numbers[start:end] for name, numbers in batch.nodes.items()},
+        {
+            name: BoundEdges(each.types, each.type_indices[start:end], each.dense_ids[start:end])
+            for name, each in batch.edges.items()
+        },
+        None if batch.outer is None else batch.outer[start:end],
+        None if batch.scores is None else batch.scores.slice(start, end - start),
+        None if batch.weights is None else batch.weights.take(np.arange(start, end)),
+    )
+
+
+def concatenate_batches(batches: Sequence[Batch]) -> Batch:
+    """The rows of batches with the same variables, of which there is at least one."""
+    if len(batches) == 1:
+        return batches[0]
+    first = batches[0]
+    outers = [each.outer for each in batches if each.outer is not None]
+    scores = [each.scores for each in batches if each.scores is not None]
+    return Batch(
+        sum(each.num_rows for each in batches),
+        {name: np.concatenate([each.nodes[name] for each in batches]) for name in first.nodes},
+        {
+            name: BoundEdges(
+                edges.types,
+                np.concatenate([each.edges[name].type_indices for each in batches]),
+                np.concatenate([each.edges[name].dense_ids for each in batches]),
+            )
+            for name, edges in first.edges.items()
+        },
+        np.concatenate(outers) if outers else None,
+        pa.concat_arrays(scores) if scores else None,
+        _concatenate_weights(batches),
+    )
+
+
+def _concatenate_weights(batches: Sequence[Batch]) -> Weights | None:
+    if all(each.weights is None for each in batches):
+        return None
+    return concatenate_weights([(each.weights or Weights(), each.num_rows) for each in batches])
+
+
+def multiply_weights(batch: Batch, more: Weights) -> Batch:
+    """The rows with more that hangs from them, without those that then stand for nothing."""
+    weights = more if batch.weights is None else batch.weights.multiply(more)
+    found = Batch(batch.num_rows, batch.nodes, batch.edges, batch.outer, batch.scores, weights)
+    if weights.counts is None:
+        return found
+    kept = np.flatnonzero(weights.counts.values)
+    return found if len(kept) == batch.num_rows else found.take(kept)
+
+
+def merge_groups(batch: Batch, groups: Groups) -> Batch:
+    """One row for each group, which stands for all that its rows stand for."""
+    of_row, count, most = groups.of_row, groups.count, max(batch.num_rows, 1)
+    weights = (batch.weights or Weights()).sum_into(
+        lambda amount: add_at(amount, of_row, count, most),
+        lambda item, codes: choose_at(item, codes, of_row, count),
+        lambda: CheckedInts(np.bincount(of_row, minlength=count), most),
+    )
+    rows = Batch(batch.num_rows, batch.nodes, batch.edges).take(groups.first_rows)
+    return Batch(rows.num_rows, rows.nodes, rows.edges, weights=weights)
+
+
+def sum_weights(batches: Sequence[Batch]) -> Weights:
+    """What all rows together stand for, as the weights of one row."""
+    rows = concatenate_batches([Batch(each.num_rows, weights=each.weights) for each in batches])
+    weights = merge_groups(rows, make_single_group(rows.num_rows)).weights
+    assert weights is not None
+    return weights
+
+
+def number_rows(batch: Batch) -> Batch:
+    """The rows of a batch as the rows around a block, each of them by its place."""
+    return Batch(batch.num_rows, batch.nodes, batch.edges, np.arange(batch.num_rows))
+
+
+def count_row_bytes(batch: Batch) -> int:
+    """How many bytes a row takes."""
+    places = _INDEX_BYTES * ((batch.outer is not None) + (batch.scores is not None))
+    return _NODE_BYTES * len(batch.nodes) + _EDGE_BYTES * len(batch.edges) + places
+
+
+def without_repetitions(batch: Batch) -> Batch:
+    """The distinct rows of a block, if they are cheap to find; else all of them."""
+    assert batch.outer is not None
+    if batch.edges or len(batch.nodes) > 1:
+        return batch
+    if not batch.nodes:
+        found: RowIndices = np.flatnonzero(np.bincount(batch.outer))
+        return Batch(len(found), outer=found)
+    ((name, numbers),) = batch.nodes.items()
+    outer, kept = unpack_pairs(sort_distinct_pairs(pack_pairs(batch.outer, numbers)))
+    return Batch(len(outer), {name: kept}, outer=outer)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.execution.batch import Batch, BoundEdges
-from omnigraph.execution.optimizer.plan_split import variable_types_of
 from omnigraph.execution.query_budget import Budget
 from omnigraph.execution.search import FieldRef, search_nodes
 from omnigraph.execution.sorted_arrays import find_distinct
 from omnigraph.execution.sources.graph_source import DenseIds, Entities, RowIndices, Source
 from omnigraph.execution.sources.topology.topology_entities import DenseEntities
 from omnigraph.execution.sources.topology.topology_filter import compare_property
-from omnigraph.query import logical_plan as plans
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.tree_walk import iter_subexpressions, variables_of
 from omnigraph.query.typed_tree import (
@@ -61,11 +59,6 @@ class ExecutionContext:
     # The types of the variables of the plan and its blocks.
     nodes_of: Mapping[str, str] = field(default_factory=dict)
     edges_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    def with_variables(self, root: plans.Operator) -> ExecutionContext:
-        """The same context with the variables of a plan."""
-        types = variable_types_of(root)
-        return replace(self, nodes_of=types.nodes, edges_of=types.edges)
 
     def rows_of(self, batch: Batch) -> BatchRows:
         """Rows as expressions see them."""

@@ -8,13 +8,13 @@ from typing import Final
 
 import numpy as np
 
-from omnigraph.execution.batch import Batch
-from omnigraph.execution.execution_context import ExecutionContext
-from omnigraph.execution.operators.batch_operations import (
+from omnigraph.execution.batch import (
+    Batch,
     add_variables,
     multiply_weights,
     prune_variables,
 )
+from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.checked_ints import Weights
 from omnigraph.execution.operators.factorize_operator import Factorizer
 from omnigraph.execution.operators.pattern_executor import (

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.execution.batch import Batch, BoundEdges
-from omnigraph.execution.execution_context import ExecutionContext
-from omnigraph.execution.operators.batch_operations import (
+from omnigraph.execution.batch import (
+    Batch,
+    BoundEdges,
     KeptVariables,
     add_variables,
     concatenate_batches,
@@ -18,6 +18,7 @@ from omnigraph.execution.operators.batch_operations import (
     filter_rows,
     prune_variables,
 )
+from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.filter_operator import NodeFilter
 from omnigraph.execution.operators.traversal_hops import PAIR_BYTES, Traversal, traversal_of
 from omnigraph.execution.sorted_arrays import (

@@ -16,9 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.execution.batch import Batch
+from omnigraph.execution.batch import (
+    Batch,
+    number_rows,
+)
 from omnigraph.execution.execution_context import ExecutionContext
-from omnigraph.execution.operators.batch_operations import number_rows
 from omnigraph.execution.operators.checked_ints import (
     CheckedInts,
     Weights,

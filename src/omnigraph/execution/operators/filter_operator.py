@@ -8,13 +8,13 @@ from typing import Protocol
 
 import numpy as np
 
-from omnigraph.execution.batch import Batch
-from omnigraph.execution.execution_context import ExecutionContext
-from omnigraph.execution.operators.batch_operations import (
+from omnigraph.execution.batch import (
+    Batch,
     KeptVariables,
     filter_rows,
     prune_variables,
 )
+from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.sorted_arrays import find_distinct
 from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
 from omnigraph.query.typed_tree import Expr

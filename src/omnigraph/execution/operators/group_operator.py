@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.execution.batch import Batch
+from omnigraph.execution.batch import (
+    Batch,
+    merge_groups,
+)
 from omnigraph.execution.execution_context import ExecutionContext
-from omnigraph.execution.operators.batch_operations import merge_groups
 from omnigraph.execution.operators.checked_ints import (
     IntOverflowError,
     Weights,

@@ -10,15 +10,15 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from omnigraph.execution.batch import Batch
-from omnigraph.execution.execution_context import ExecutionContext
-from omnigraph.execution.operators.batch_operations import (
+from omnigraph.execution.batch import (
+    Batch,
     KeptVariables,
     concatenate_batches,
     count_row_bytes,
     slice_batch,
     without_repetitions,
 )
+from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.expand_operator import (
     CloseEdgesOperator,
     CloseOperator,

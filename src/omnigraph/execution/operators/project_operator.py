@@ -8,9 +8,11 @@ from typing import Final
 
 import pyarrow as pa
 
-from omnigraph.execution.batch import Batch
+from omnigraph.execution.batch import (
+    Batch,
+    slice_batch,
+)
 from omnigraph.execution.execution_context import ExecutionContext
-from omnigraph.execution.operators.batch_operations import slice_batch
 from omnigraph.execution.operators.group_operator import GroupedRows
 from omnigraph.execution.operators.row_keys import evaluate_rows
 from omnigraph.query.typed_tree import (

@@ -12,14 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from omnigraph.execution.batch import Batch, BoundEdges
-from omnigraph.execution.execution_context import ExecutionContext
-from omnigraph.execution.operators.batch_operations import (
+from omnigraph.execution.batch import (
+    Batch,
+    BoundEdges,
     KeptVariables,
     add_variables,
     count_row_bytes,
     prune_variables,
 )
+from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.filter_operator import NodeFilter
 from omnigraph.execution.operators.join_keys import Equality, JoinKeys
 from omnigraph.execution.sorted_arrays import NO_DENSE_IDS, expand_runs

@@ -10,13 +10,13 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.execution.batch import Batch
-from omnigraph.execution.execution_context import ExecutionContext
-from omnigraph.execution.operators.batch_operations import (
+from omnigraph.execution.batch import (
+    Batch,
     KeptVariables,
     filter_rows,
     prune_variables,
 )
+from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.traversal_hops import Traversal, traversal_of
 from omnigraph.execution.sorted_arrays import NO_DENSE_IDS
 from omnigraph.execution.sources.graph_source import DenseIds, RowIndices

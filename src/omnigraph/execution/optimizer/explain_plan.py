@@ -66,10 +66,6 @@ class AccessPaths:
             case _:
                 return AccessPath()
 
-    def find_start_path(self, variable: Variable) -> AccessPath:
-        """The way to the nodes of a variable."""
-        return self.find_node_path(variable.type_name, variable.conditions)
-
     def find_node_path(self, type_name: str, conditions: Iterable[Expr]) -> AccessPath:
         """The way to the nodes of a type that satisfy conditions."""
         key, known = TypeKey(TypeKind.NODE, type_name), list(iter_conjuncts(conditions))

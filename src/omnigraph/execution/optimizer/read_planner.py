@@ -12,15 +12,15 @@ import numpy as np
 
 from omnigraph.errors import ExecutionError
 from omnigraph.execution.admission import PlanTiming
-from omnigraph.execution.batch import Batch
-from omnigraph.execution.execution_context import ExecutionContext
-from omnigraph.execution.operators.batch_operations import (
+from omnigraph.execution.batch import (
+    Batch,
     concatenate_batches,
     count_row_bytes,
     multiply_weights,
     slice_batch,
     sum_weights,
 )
+from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.checked_ints import CountOverflowError, IntOverflowError, Weights
 from omnigraph.execution.operators.enumerate_operator import EnumerationPlan, Enumerator
 from omnigraph.execution.operators.factorize_operator import Factorizer

@@ -15,6 +15,7 @@ from model import ModelGraph
 from model.expressions import At, Entity
 from omnigraph.execution.batch import Batch
 from omnigraph.execution.execution_context import ExecutionContext
+from omnigraph.execution.optimizer.plan_split import variable_types_of
 from omnigraph.execution.query_budget import Budget
 from omnigraph.execution.sources.graph_source import DenseIds, NeighbourEdges, Neighbours
 from omnigraph.query import logical_plan, tree_walk
@@ -188,7 +189,10 @@ def reading_of(
     view = View(snapshot, StoredSchema("sha256:schema", "", graph.accepted), tables)
     values = {**(params or {}), NOW_NAME: NOW}
     source = ModelSource(graph, is_counted=is_counted)
-    return ExecutionContext(view, source, values, budget or Budget()).with_variables(root)
+    types = variable_types_of(root)
+    return ExecutionContext(
+        view, source, values, budget or Budget(), None, types.nodes, types.edges
+    )
 
 
 def pattern_of(root: logical_plan.Operator) -> logical_plan.Operator:

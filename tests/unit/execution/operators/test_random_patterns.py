@@ -13,6 +13,7 @@ from omnigraph.execution import execution_context, sorted_arrays
 from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators import expand_operator, pattern_executor, scan_operator
 from omnigraph.execution.operators.pattern_executor import run_pattern
+from omnigraph.execution.optimizer.plan_split import variable_types_of
 from omnigraph.execution.query_budget import Access, Budget
 from omnigraph.execution.sources.source_cache import SourceCache
 from omnigraph.query.logical_plan import Operator, ReadPlan
@@ -54,13 +55,9 @@ def test_random_patterns_give_the_rows_of_the_model_on_tables(
     graph, plan = _graph_and_plan(random)
     view = view_of(graph)
     source = SourceCache().get_source(view, access)
-    values = {**VALUES, NOW_NAME: NOW}
-    _assert_agrees(
-        random,
-        graph,
-        plan.root,
-        ExecutionContext(view, source, values, Budget()).with_variables(plan.root),
-    )
+    values, types = {**VALUES, NOW_NAME: NOW}, variable_types_of(plan.root)
+    reading = ExecutionContext(view, source, values, Budget(), None, types.nodes, types.edges)
+    _assert_agrees(random, graph, plan.root, reading)
 
 
 def _graph_and_plan(random: Random) -> tuple[ModelGraph, ReadPlan]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from model import ModelGraph, to_json
 from omnigraph.execution.execution_context import ExecutionContext
+from omnigraph.execution.optimizer.plan_split import variable_types_of
 from omnigraph.execution.optimizer.read_planner import CachedPlan, Planner
 from omnigraph.execution.query_budget import Access, Budget
 from omnigraph.execution.sources.source_cache import SourceCache
@@ -30,7 +31,8 @@ def reading_of(
     """A reading of a view for a plan, from one kind of source."""
     source = (sources or SourceCache()).get_source(view, access)
     known = {**bound(plan, params), NOW_NAME: NOW}
-    return ExecutionContext(view, source, known, Budget()).with_variables(plan.root)
+    types = variable_types_of(plan.root)
+    return ExecutionContext(view, source, known, Budget(), None, types.nodes, types.edges)
 
 
 def planned_rows(

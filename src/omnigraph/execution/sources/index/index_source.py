@@ -20,7 +20,7 @@ from omnigraph.execution.sources.index.lookup_numbering import (
     RowNumbering,
     find_sorted,
 )
-from omnigraph.execution.sources.index.type_reader import TypeReader, rank_texts
+from omnigraph.execution.sources.index.type_reader import TypeReader
 from omnigraph.execution.type_scan import (
     build_rows_schema,
     find_type_candidate_ids,
@@ -29,6 +29,7 @@ from omnigraph.execution.type_scan import (
 from omnigraph.query.typed_tree import Expr
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.rows.evaluator import Params
+from omnigraph.rows.row_order import compute_order_codes
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.storage.tables.row_ids import ROW_ID
@@ -133,7 +134,7 @@ class IndexNodes:
 
     def rank_ids(self, at: DenseIds) -> npt.NDArray[np.int64]:
         """Numbers that compare as their ids do, by the bytes of UTF-8."""
-        return rank_texts(self.fetch_ids(at))
+        return compute_order_codes(self.fetch_ids(at)).astype(np.int64, copy=False)
 
     def fetch_values(self, name: str, at: DenseIds) -> pa.Array:
         """The values of a property, of the Arrow type of the property."""
@@ -255,7 +256,7 @@ class IndexEdges:
 
     def rank_ids(self, at: DenseIds) -> npt.NDArray[np.int64]:
         """Numbers that compare as their ids do, by the bytes of UTF-8."""
-        return rank_texts(self.fetch_ids(at))
+        return compute_order_codes(self.fetch_ids(at)).astype(np.int64, copy=False)
 
     def fetch_values(self, name: str, at: DenseIds) -> pa.Array:
         """The values of a property, of the Arrow type of the property."""

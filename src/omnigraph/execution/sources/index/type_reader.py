@@ -7,9 +7,7 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.execution.query_budget import Budget
 from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
@@ -77,16 +75,6 @@ class TypeReader:
             if _is_plain(self.shape.schema.field(column).type)
         ]
         return columns if len(columns) <= PLAIN_COLUMNS_MAX else []
-
-
-def rank_texts(ids: pa.Array) -> npt.NDArray[np.int64]:
-    """Numbers that compare as texts do, by the bytes of UTF-8; equal texts have equal ones."""
-    encoded = ids.dictionary_encode()
-    order = pc.sort_indices(encoded.dictionary).to_numpy()
-    ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.arange(len(order))
-    places: npt.NDArray[np.int32] = encoded.indices.to_numpy()
-    return ranks.take(places)
 
 
 def _is_plain(kind: pa.DataType) -> bool:
