@@ -32,6 +32,7 @@ from omnigraph.execution.operators.checked_ints import (
 )
 from omnigraph.execution.operators.neighbour_sums import find_neighbour_extremes, sum_neighbours
 from omnigraph.execution.operators.pattern_executor import run_pattern
+from omnigraph.execution.operators.semi_join_operator import compare_aggregates, is_row_count
 from omnigraph.execution.optimizer.factor_trees import (
     FactorBranch,
     FactorTree,
@@ -45,10 +46,8 @@ from omnigraph.execution.sources.topology.adjacency_lists import Adjacency
 from omnigraph.execution.sources.topology.topology_edges import DenseEdges
 from omnigraph.execution.sources.topology.topology_nodes import DenseNodes
 from omnigraph.execution.sources.topology.topology_source import TopologySource
-from omnigraph.query.ast import AggregateFunction
 from omnigraph.query.logical_plan import Exists, Outer
-from omnigraph.query.typed_tree import EdgeStep, Expr, NodeValue, SystemValue
-from omnigraph.rows.comparison import compare_constant, to_numpy
+from omnigraph.query.typed_tree import EdgeStep, Expr
 from omnigraph.rows.evaluator import evaluate_constant
 from omnigraph.rows.row_filter import Mask
 
@@ -294,12 +293,8 @@ class BlockFilter:
         if isinstance(block, Exists):
             mask: Mask = (counts.values == 0) if block.is_negated else (counts.values != 0)
             return mask
-        value = evaluate_constant(block.value, self.context.params)
-        if value is None:
-            return np.zeros(len(at), np.bool_)
         numbers = pa.array(counts.values.astype(np.int64, copy=False))
-        found: Mask = to_numpy(compare_constant(block.op, numbers, value))
-        return found
+        return compare_aggregates(block, numbers, self.context.params)
 
     def _run_block(self, block: Block, variable: Variable, at: DenseIds) -> Mask:
         rows = number_rows(Batch(len(at), {variable.name: at}))
@@ -312,7 +307,7 @@ class BlockFilter:
 
 def build_block_tree(block: Block, variable: Variable) -> FactorTree | None:
     """The tree of a block about one variable; None if it is not a tree, or asks for more."""
-    if not isinstance(block, Exists) and not _is_count(block):
+    if not isinstance(block, Exists) and not is_row_count(block):
         return None
     graph = build_pattern_graph(block.block)
     is_tree = (
@@ -323,11 +318,3 @@ def build_block_tree(block: Block, variable: Variable) -> FactorTree | None:
         and len(graph.find_components([variable.name, *graph.variables])) == 1
     )
     return build_factor_tree(graph, variable, {variable.name}) if is_tree else None
-
-
-def _is_count(block: Block) -> bool:
-    return (
-        not isinstance(block, Exists)
-        and block.function is AggregateFunction.COUNT
-        and isinstance(block.argument, NodeValue | SystemValue | None)
-    )

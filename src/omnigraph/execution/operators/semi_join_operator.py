@@ -25,7 +25,7 @@ from omnigraph.query.logical_plan import CompareBlock, Exists, Expand, Operator
 from omnigraph.query.tree_walk import chain_of, used_variables_of, variables_of
 from omnigraph.query.typed_tree import NodeValue, SystemValue
 from omnigraph.rows.comparison import compare_constant, flatten_chunks, to_numpy
-from omnigraph.rows.evaluator import evaluate, evaluate_constant
+from omnigraph.rows.evaluator import Params, evaluate, evaluate_constant
 from omnigraph.rows.group_aggregates import Groups, aggregate_groups
 from omnigraph.rows.row_filter import Mask
 
@@ -122,7 +122,7 @@ class CompareBlockOperator(BlockOperator):
         self._reading = runner.context
         self._rows: _BlockCounter | None = None
         self._values: BlockRows | None = None
-        if _is_row_count(op):
+        if is_row_count(op):
             self._rows = _BlockCounter(op, runner)
         else:
             assert op.argument is not None
@@ -131,8 +131,8 @@ class CompareBlockOperator(BlockOperator):
 
     def evaluate_mask(self, outer: Batch) -> Mask:
         """For which rows the comparison is true."""
-        value = evaluate_constant(self._op.value, self._reading.params)
-        if value is None:
+        params = self._reading.params
+        if evaluate_constant(self._op.value, params) is None:
             return np.zeros(outer.num_rows, np.bool_)
         found = (
             self._compute_aggregates(outer)
@@ -141,8 +141,7 @@ class CompareBlockOperator(BlockOperator):
         )
         if found is None:
             return np.zeros(outer.num_rows, np.bool_)
-        mask: Mask = to_numpy(compare_constant(self._op.op, found, value))
-        return mask
+        return compare_aggregates(self._op, found, params)
 
     def _count_rows(self, outer: Batch, rows: _BlockCounter) -> pa.Array:
         total: RowIndices = np.zeros(outer.num_rows, np.int64)
@@ -239,10 +238,19 @@ def _make_degree_counter(op: Operator, reading: ExecutionContext) -> _DegreeCoun
     return None if counted.count_matches(nothing) is None else counted
 
 
-def _is_row_count(op: CompareBlock) -> bool:
+def is_row_count(op: CompareBlock) -> bool:
     """Whether an aggregate is the number of rows: what it counts is never null."""
     is_count = op.function is AggregateFunction.COUNT
     return op.argument is None or (is_count and isinstance(op.argument, NodeValue | SystemValue))
+
+
+def compare_aggregates(op: CompareBlock, aggregates: pa.Array, params: Params) -> Mask:
+    """Where the aggregate over a block compares true with its constant."""
+    value = evaluate_constant(op.value, params)
+    if value is None:
+        return np.zeros(len(aggregates), np.bool_)
+    mask: Mask = to_numpy(compare_constant(op.op, aggregates, value))
+    return mask
 
 
 def _outer_of(rows: Batch) -> RowIndices:
