@@ -59,9 +59,9 @@ class QueryExecutor:
         self, query: AnalyzedPlan, view: View, params: Params, options: ReadOptions
     ) -> Result:
         started = time.monotonic()
-        reading = self._prepare_context(query, view, params, options)
-        found = self.planner.run(query.plan, reading)
-        if options.access is Access.AUTO and not isinstance(reading.source, TopologySource):
+        context = self._prepare_context(query, view, params, options)
+        found = self.planner.run(query.plan, context)
+        if options.access is Access.AUTO and not isinstance(context.source, TopologySource):
             self._paths.warmup.record_read(view, query.types, time.monotonic() - started)
         return found
 
@@ -78,12 +78,12 @@ class QueryExecutor:
         """How a plan runs; to analyze it, it is run."""
         query = self.planner.get_plan(plan, view.catalog).query
         params = {**params, NOW_NAME: now}
-        reading = self._prepare_context(query, view, params, options)
-        if isinstance(reading.source, TableSource):
+        context = self._prepare_context(query, view, params, options)
+        if isinstance(context.source, TableSource):
             # Look-ups in one type are a scan of it.
-            options = ReadOptions(Access.LOOKUPS, reading.budget)
-            reading = self._prepare_context(query, view, params, options)
-        return self.planner.explain(plan, reading, analyze=analyze)
+            options = ReadOptions(Access.LOOKUPS, context.budget)
+            context = self._prepare_context(query, view, params, options)
+        return self.planner.explain(plan, context, analyze=analyze)
 
     def _prepare_context(
         self, query: AnalyzedPlan, view: View, params: Params, options: ReadOptions

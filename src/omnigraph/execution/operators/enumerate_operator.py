@@ -67,12 +67,12 @@ class Enumerator:
         self,
         core: EnumerationPlan,
         weighing: Factorizer,
-        reading: ExecutionContext,
+        context: ExecutionContext,
         watch: Profiler = NULL_PROFILER,
     ) -> None:
         self._core = core
         self._weighing = weighing
-        self._reading = reading
+        self._context = context
         self._watch = watch
         # How many nodes there were to start from.
         self.starts = 0
@@ -94,7 +94,7 @@ class Enumerator:
             yield rows
             return
         steps = [_StepOperator(self, step) for step in self._core.steps]
-        for batch in OperatorPipeline(self._reading, steps).iter_batches(0, rows):
+        for batch in OperatorPipeline(self._context, steps).iter_batches(0, rows):
             yield batch
             # Whatever the rows were used for is not part of the next step.
             watch.start()
@@ -131,7 +131,7 @@ class Enumerator:
         assert isinstance(operator, Expand)
         assert variable is not None
         adjacency = self._weighing.get_adjacency(operator.steps[0])
-        sources, budget = batch.nodes[operator.source], self._reading.budget
+        sources, budget = batch.nodes[operator.source], self._context.budget
         # One row is never cut, and its neighbours are those of one node.
         if len(sources) > 1 and not budget.has_room(
             adjacency.degree_max * len(sources) * _ROW_BYTES
@@ -146,7 +146,7 @@ class Enumerator:
         operator, variable = step.operator, step.variable
         assert isinstance(operator, Expand)
         assert variable is not None
-        ends = traversal_of(operator, self._reading).find_around(batch.nodes[operator.source])
+        ends = traversal_of(operator, self._context).find_around(batch.nodes[operator.source])
         return self._bind_variable(batch, variable, np.zeros(len(ends), np.int64), ends)
 
     def _bind_variable(
@@ -160,7 +160,7 @@ class Enumerator:
 
     def _run_operator(self, step: EnumerationStep, batch: Batch) -> Batch:
         """Any other operator, and then the blocks of the variable that it binds."""
-        found = run_pattern(link_chain([Outer(), step.operator]), self._reading, batch)
+        found = run_pattern(link_chain([Outer(), step.operator]), self._context, batch)
         if step.variable is not None and step.variable.blocks:
             kept = self._weighing.filter_by_blocks(step.variable, found.nodes[step.variable.name])
             found = found.take(kept)

@@ -50,13 +50,13 @@ _UNKNOWN_DEGREE = 64
 class ExpandOperator:
     """Each row with each node that its source reaches, or with each edge there."""
 
-    def __init__(self, op: Expand, reading: ExecutionContext, kept: KeptVariables) -> None:
+    def __init__(self, op: Expand, context: ExecutionContext, kept: KeptVariables) -> None:
         self._op = op
-        self._reading = reading
+        self._context = context
         self._kept = kept
-        self._hops = traversal_of(op, reading)
+        self._hops = traversal_of(op, context)
         own, self._others = _split_conditions(op)
-        self._conditions = NodeFilter(reading, op.target, own) if own else None
+        self._conditions = NodeFilter(context, op.target, own) if own else None
 
     def estimate_fan_out(self, batch: Batch) -> RowIndices:
         """How many matches each source has; an estimate for several hops, or if it is unknown."""
@@ -128,19 +128,19 @@ class ExpandOperator:
         rows = before.take(found.start_indices)
         rows = add_variables(rows, nodes={op.target: found.ends}, edges=edges, kept=kept)
         if self._others:
-            mask = self._reading.evaluate_mask(rows, self._others)
+            mask = self._context.evaluate_mask(rows, self._others)
             rows = filter_rows(prune_variables(rows, self._kept), mask)
         return rows
 
     def _require_memory(self, rows: int, bytes_each: int) -> None:
-        self._reading.budget.require_memory(rows * (bytes_each + _MATCH_BYTES))
+        self._context.budget.require_memory(rows * (bytes_each + _MATCH_BYTES))
 
     def _estimate_mean_degree(self) -> int:
         edges = sum(way.edges.count for way in self._hops.directions)
-        return 1 + edges // max(1, self._reading.source.get_nodes(self._op.source_type).count)
+        return 1 + edges // max(1, self._context.source.get_nodes(self._op.source_type).count)
 
     def _count_targets(self) -> int:
-        return self._reading.source.get_nodes(self._op.target_type).count
+        return self._context.source.get_nodes(self._op.target_type).count
 
 
 def _split_conditions(op: Expand) -> tuple[list[Expr], list[Expr]]:
@@ -152,12 +152,12 @@ def _split_conditions(op: Expand) -> tuple[list[Expr], list[Expr]]:
 class CloseOperator:
     """Keeps the rows whose target is reached from their source."""
 
-    def __init__(self, op: Expand, reading: ExecutionContext, kept: KeptVariables) -> None:
+    def __init__(self, op: Expand, context: ExecutionContext, kept: KeptVariables) -> None:
         self._op = op
-        self._reading = reading
+        self._context = context
         self._kept = kept
-        self._forwards = traversal_of(op, reading)
-        self._backwards = traversal_of(op, reading, is_backwards=True)
+        self._forwards = traversal_of(op, context)
+        self._backwards = traversal_of(op, context, is_backwards=True)
 
     def estimate_fan_out(self, _batch: Batch) -> None:
         """At most one each."""
@@ -167,7 +167,7 @@ class CloseOperator:
         """The rows that the traversal connects."""
         mask = self._evaluate_mask(batch.nodes[self._op.source], batch.nodes[self._op.target])
         if self._op.conditions:
-            mask &= self._reading.evaluate_mask(batch, self._op.conditions)
+            mask &= self._context.evaluate_mask(batch, self._op.conditions)
         return filter_rows(prune_variables(batch, self._kept), mask)
 
     def _evaluate_mask(self, sources: DenseIds, targets: DenseIds) -> Mask:
@@ -198,14 +198,14 @@ class IntersectOperator:
     """
 
     def __init__(
-        self, op: Expand, closing: Expand, reading: ExecutionContext, kept: KeptVariables
+        self, op: Expand, closing: Expand, context: ExecutionContext, kept: KeptVariables
     ) -> None:
         used = used_variables_of(op) | used_variables_of(closing) | {op.target}
         between = None if kept is None else kept | used
         first = replace(closing, target_is_bound=False, conditions=op.conditions)
         last = replace(op, target_is_bound=True, conditions=closing.conditions)
         self._ways = [
-            (ExpandOperator(each, reading, between), CloseOperator(other, reading, kept))
+            (ExpandOperator(each, context, between), CloseOperator(other, context, kept))
             for each, other in ((op, closing), (first, last))
         ]
 
@@ -248,11 +248,11 @@ def _is_plain(op: Expand) -> bool:
 class CloseEdgesOperator:
     """Each row with each edge between its source and its target."""
 
-    def __init__(self, op: Expand, reading: ExecutionContext, kept: KeptVariables) -> None:
+    def __init__(self, op: Expand, context: ExecutionContext, kept: KeptVariables) -> None:
         self._op = op
-        self._reading = reading
+        self._context = context
         self._kept = kept
-        self._hops = traversal_of(op, reading)
+        self._hops = traversal_of(op, context)
 
     def estimate_fan_out(self, _batch: Batch) -> None:
         """Mostly at most one each: parallel edges are rare."""
@@ -266,7 +266,7 @@ class CloseEdgesOperator:
         starts, at = find_distinct(sources)
         self._hops.count_work(starts, count_occurrences(at, starts))
         found, edges = self._hops.expand_edges(starts)
-        self._reading.budget.require_memory(PAIR_BYTES * len(found.ends))
+        self._context.budget.require_memory(PAIR_BYTES * len(found.ends))
         known = pack_pairs(*found)
         order = np.argsort(known, kind="stable")
         known = known.take(order)
@@ -274,14 +274,14 @@ class CloseEdgesOperator:
         firsts = np.searchsorted(known, wanted)
         counts = np.searchsorted(known, wanted, side="right") - firsts
         before = prune_variables(batch, kept)
-        self._reading.budget.require_memory(
+        self._context.budget.require_memory(
             int(counts.sum()) * (count_row_bytes(before) + PAIR_BYTES)
         )
         places, within = expand_runs(counts)
         bound = edges.take(order.take(firsts.take(places) + within))
         rows = add_variables(before.take(places), edges={op.edge_variable: bound}, kept=kept)
         if op.conditions:
-            mask = self._reading.evaluate_mask(rows, op.conditions)
+            mask = self._context.evaluate_mask(rows, op.conditions)
             rows = filter_rows(prune_variables(rows, self._kept), mask)
         return rows
 

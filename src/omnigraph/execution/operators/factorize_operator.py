@@ -69,11 +69,11 @@ class Factorizer:
     """Weighs nodes for one read; what holds for a whole type is worked out once."""
 
     def __init__(
-        self, reading: ExecutionContext, source: TopologySource, trees: BlockTrees
+        self, context: ExecutionContext, source: TopologySource, trees: BlockTrees
     ) -> None:
-        self._reading = reading
+        self._context = context
         self._source = source
-        self._blocks = BlockFilter(reading, self.compute_weights, trees)
+        self._blocks = BlockFilter(context, self.compute_weights, trees)
         # By identity: trees and variables are parts of the plan, which outlives the read.
         self._everywhere: dict[int, Weights] = {}
         self._holding: dict[int, Mask] = {}
@@ -88,19 +88,19 @@ class Factorizer:
         if variable.required_id is not None:
             found = self._find_by_id(variable, variable.required_id)
         elif variable.conditions:
-            found = nodes.filter_nodes(variable.conditions, self._reading.params)
+            found = nodes.filter_nodes(variable.conditions, self._context.params)
         else:
             found = nodes.list_all()
         return found.take(self.filter_by_blocks(variable, found)) if variable.blocks else found
 
     def _find_by_id(self, variable: Variable, id_: Expr) -> DenseIds:
         """The node of an id, if it is there and satisfies the other conditions."""
-        nodes, text = self.get_nodes(variable), evaluate_constant(id_, self._reading.params)
+        nodes, text = self.get_nodes(variable), evaluate_constant(id_, self._context.params)
         number = nodes.find_one(text) if isinstance(text, str) else -1
         found: DenseIds = np.array([number] if number >= 0 else [], np.int32)
         if not variable.other_conditions or number < 0:
             return found
-        return found[nodes.evaluate_mask_at(variable.other_conditions, self._reading.params, found)]
+        return found[nodes.evaluate_mask_at(variable.other_conditions, self._context.params, found)]
 
     def evaluate_mask(self, variable: Variable, at: DenseIds | None) -> Mask | None:
         """Which of the nodes, or of all numbers, satisfy what is about a variable alone."""
@@ -116,14 +116,14 @@ class Factorizer:
     def _evaluate_type_mask(self, variable: Variable) -> Mask:
         nodes = self.get_nodes(variable)
         if variable.required_id is None and not variable.blocks:
-            return nodes.evaluate_mask(variable.conditions, self._reading.params)
+            return nodes.evaluate_mask(variable.conditions, self._context.params)
         found = np.zeros(nodes.size, np.bool_)
         found[self.find_candidates(variable)] = True
         return found
 
     def _evaluate_nodes(self, variable: Variable, at: DenseIds) -> Mask:
         nodes = self.get_nodes(variable)
-        mask = nodes.evaluate_mask_at(variable.conditions, self._reading.params, at)
+        mask = nodes.evaluate_mask_at(variable.conditions, self._context.params, at)
         for block in variable.blocks:
             kept = np.flatnonzero(mask)
             mask[kept] = self._blocks.evaluate_mask(block, variable, at.take(kept))
@@ -149,7 +149,7 @@ class Factorizer:
     def _compute_all_weights(self, tree: FactorTree) -> Weights:
         found = self._everywhere.get(id(tree))
         if found is None:
-            self._reading.budget.require_memory(self.get_nodes(tree.variable).size * _NODE_BYTES)
+            self._context.budget.require_memory(self.get_nodes(tree.variable).size * _NODE_BYTES)
             found = self._everywhere[id(tree)] = self._compute_tree_weights(tree, None)
         return found
 
@@ -197,7 +197,7 @@ class Factorizer:
         self, branch: FactorBranch, parent: Variable, at: DenseIds | None
     ) -> Weights:
         """The weights that nodes get through one traversal."""
-        self._reading.budget.check_interrupts()
+        self._context.budget.check_interrupts()
         link, tree = branch.link, branch.tree
         adjacency = self.get_adjacency(link.step)
         if tree.is_bare:
@@ -224,7 +224,7 @@ class Factorizer:
         self, branch: FactorBranch, adjacency: Adjacency, below: Weights, parent: Variable
     ) -> Weights:
         """To all nodes: from the few that matter, or over all edges."""
-        budget = self._reading.budget
+        budget = self._context.budget
         if below.counts is not None:
             back = self.get_adjacency(branch.link.step, is_back=True)
             few = np.flatnonzero(below.counts.values).astype(np.int32)

@@ -56,12 +56,12 @@ class NodeFilter:
     """Tests nodes one by one while there are few of them, and then the whole type at once."""
 
     def __init__(
-        self, reading: ExecutionContext, variable: str, conditions: Sequence[Expr]
+        self, context: ExecutionContext, variable: str, conditions: Sequence[Expr]
     ) -> None:
-        self._reading = reading
+        self._context = context
         self._variable = variable
         self._conditions = tuple(conditions)
-        self._nodes = reading.source.get_nodes(reading.nodes_of[variable])
+        self._nodes = context.source.get_nodes(context.nodes_of[variable])
         self._tested = 0
         self._is_kept: Mask | None = None
 
@@ -72,12 +72,12 @@ class NodeFilter:
             self._tested += len(nodes)
             if _WHOLE_TYPE_FACTOR * self._tested <= self._nodes.count or self._tested <= 1:
                 batch = Batch(len(nodes), {self._variable: nodes})
-                return self._reading.evaluate_mask(batch, self._conditions).take(places)
+                return self._context.evaluate_mask(batch, self._conditions).take(places)
             self._is_kept = self._evaluate_type_mask()
         return self._get_mask(numbers, self._is_kept)
 
     def _evaluate_type_mask(self) -> Mask:
-        kept = self._nodes.filter_nodes(self._conditions, self._reading.params)
+        kept = self._nodes.filter_nodes(self._conditions, self._context.params)
         is_kept = np.zeros(int(kept.max(initial=-1)) + 2, np.bool_)
         is_kept[kept] = True
         return is_kept

@@ -83,12 +83,12 @@ class GroupAggregator:
     """Groups rows with weights, for one aggregate."""
 
     def __init__(
-        self, wanted: Aggregation, determined: frozenset[str], reading: ExecutionContext
+        self, wanted: Aggregation, determined: frozenset[str], context: ExecutionContext
     ) -> None:
-        assert isinstance(reading.source, TopologySource)
+        assert isinstance(context.source, TopologySource)
         self._wanted = wanted
-        self._reading = reading
-        self._source = reading.source
+        self._context = context
+        self._source = context.source
         # What distinguishes groups: a variable, or else properties of one.
         self._numbered = sorted(wanted.identified - determined)
         self._coded = [
@@ -103,14 +103,14 @@ class GroupAggregator:
         """The same rows with those together that no key distinguishes."""
         if self._wanted.floats or rows.num_rows <= 1:
             return rows
-        self._reading.budget.check_interrupts()
+        self._context.budget.check_interrupts()
         numbers = [rows.nodes[name] for name in sorted(rows.nodes)]
         return merge_groups(rows, group_by_codes(numbers, rows.num_rows))
 
     def group_rows(self, rows: Batch, *, is_unique: bool) -> GroupedRows:
         """The groups; rows that are unique are groups by themselves."""
         groups = self._find_groups(rows, is_unique=is_unique)
-        aggregates = _WeightedAggregates(rows, groups, self._source, self._reading)
+        aggregates = _WeightedAggregates(rows, groups, self._source, self._context)
         has_keys = bool(self._wanted.keys)
         return _build_groups(
             rows, groups, self._wanted.columns, aggregates.compute_aggregate, has_keys=has_keys
@@ -123,19 +123,19 @@ class GroupAggregator:
         if is_unique:
             return None
         codes: list[Codes] = [batch.nodes[name] for name in self._numbered]
-        codes += [compute_key_codes(key, batch, self._reading) for key in self._coded]
+        codes += [compute_key_codes(key, batch, self._context) for key in self._coded]
         return group_by_codes(codes, batch.num_rows)
 
 
-def group_rows(batch: Batch, columns: Sequence[Column], reading: ExecutionContext) -> GroupedRows:
+def group_rows(batch: Batch, columns: Sequence[Column], context: ExecutionContext) -> GroupedRows:
     """The groups of rows with equal keys; without any key, all rows are one group."""
     keys = [each.value for each in columns if not isinstance(each.value, AggregateValue)]
-    with reading.budget.reserve((len(keys) + 1) * batch.num_rows * _ROW_BYTES):
+    with context.budget.reserve((len(keys) + 1) * batch.num_rows * _ROW_BYTES):
         groups = make_single_group(batch.num_rows)
         if keys:
-            codes = [compute_key_codes(key, batch, reading) for key in keys]
+            codes = [compute_key_codes(key, batch, context) for key in keys]
             groups = group_by_codes(codes, batch.num_rows)
-        compute = partial(_compute_aggregate, batch=batch, groups=groups, reading=reading)
+        compute = partial(_compute_aggregate, batch=batch, groups=groups, context=context)
         return _build_groups(batch, groups, tuple(columns), compute, has_keys=bool(keys))
 
 
@@ -161,14 +161,14 @@ def _build_groups(
 
 
 def _compute_aggregate(
-    call: AggregateValue, *, batch: Batch, groups: Groups, reading: ExecutionContext
+    call: AggregateValue, *, batch: Batch, groups: Groups, context: ExecutionContext
 ) -> pa.Array:
     """An aggregate of each group, from the values of its rows."""
-    reading.budget.check_interrupts()
+    context.budget.check_interrupts()
     is_never_null = isinstance(call.argument, NodeValue | SystemValue)
     if call.function is AggregateFunction.COUNT and is_never_null:
         return pa.array(np.bincount(groups.of_row, minlength=groups.count), pa.int64())
-    return aggregate_groups(call.function, evaluate_rows(call.argument, batch, reading), groups)
+    return aggregate_groups(call.function, evaluate_rows(call.argument, batch, context), groups)
 
 
 @dataclass(frozen=True, slots=True)

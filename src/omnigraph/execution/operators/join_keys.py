@@ -45,20 +45,20 @@ class Equality:
     # The type of a list of such values, if the first node of the component has them.
     list_type: PropertyType | None = None
 
-    def compute_left(self, reading: ExecutionContext, batch: Batch) -> pa.Array:
+    def compute_left(self, context: ExecutionContext, batch: Batch) -> pa.Array:
         """The values of the rows there are."""
-        return _compute_keys(self.left, reading, batch, self.kind)
+        return _compute_keys(self.left, context, batch, self.kind)
 
-    def build_membership(self, reading: ExecutionContext, batch: Batch) -> Expr | None:
+    def build_membership(self, context: ExecutionContext, batch: Batch) -> Expr | None:
         """The condition that the first node of the component has a value of some rows."""
         if self.list_type is None:
             return None
-        values = self.compute_left(reading, batch).drop_null().unique().to_pylist()
+        values = self.compute_left(context, batch).drop_null().unique().to_pylist()
         return Member(self.right, Constant(tuple(values), self.list_type))
 
-    def compute_right(self, reading: ExecutionContext, batch: Batch) -> pa.Array:
+    def compute_right(self, context: ExecutionContext, batch: Batch) -> pa.Array:
         """The values of the rows of the new component."""
-        return _compute_keys(self.right, reading, batch, self.kind)
+        return _compute_keys(self.right, context, batch, self.kind)
 
 
 def equality_of(condition: Expr, own: frozenset[str], root: str) -> Equality | None:
@@ -83,9 +83,9 @@ class JoinKeys:
     """The rows of a component by the values of their keys."""
 
     def __init__(
-        self, reading: ExecutionContext, equalities: Sequence[Equality], other: Batch
+        self, context: ExecutionContext, equalities: Sequence[Equality], other: Batch
     ) -> None:
-        self._reading = reading
+        self._context = context
         self._equalities = equalities
         self._dictionaries: list[pa.Array] = []
         # The combinations of the codes so far with those of each further key, ascending.
@@ -105,7 +105,7 @@ class JoinKeys:
         found: RowIndices | None = None
         for number, equality in enumerate(self._equalities):
             dictionary = self._dictionaries[number]
-            values = equality.compute_left(self._reading, batch)
+            values = equality.compute_left(self._context, batch)
             indices = pc.index_in(values, value_set=dictionary)
             codes = to_numpy(indices.fill_null(-1)).astype(np.int64)
             found = codes if found is None else self._combine_codes(found, codes, number)
@@ -123,7 +123,7 @@ class JoinKeys:
     def _build(self, other: Batch) -> RowIndices:
         found: RowIndices | None = None
         for equality in self._equalities:
-            encoded = equality.compute_right(self._reading, other).dictionary_encode()
+            encoded = equality.compute_right(self._context, other).dictionary_encode()
             self._dictionaries.append(encoded.dictionary)
             codes = to_numpy(encoded.indices.fill_null(-1)).astype(np.int64)
             if found is None:
@@ -178,10 +178,10 @@ def _lookup_type_of(kind: pa.DataType) -> pa.DataType:
 
 
 def _compute_keys(
-    expr: Expr, reading: ExecutionContext, batch: Batch, kind: pa.DataType
+    expr: Expr, context: ExecutionContext, batch: Batch, kind: pa.DataType
 ) -> pa.Array:
     """Values to look up: neither null nor NaN equals anything, and there is one zero."""
-    found = evaluate(expr, reading.rows_of(batch), reading.params)
+    found = evaluate(expr, context.rows_of(batch), context.params)
     if isinstance(found, pa.Scalar):
         found = pa.repeat(found, batch.num_rows)
     values: Values = flatten_chunks(to_comparable(found))

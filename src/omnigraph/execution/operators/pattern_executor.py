@@ -59,7 +59,7 @@ _REPETITIONS_MIN = 1_000
 
 def run_pattern(
     operator: plans.Operator,
-    reading: ExecutionContext,
+    context: ExecutionContext,
     outer: Batch | None = None,
     *,
     limit: int | None = None,
@@ -70,13 +70,13 @@ def run_pattern(
     `outer` are the rows around a block. `needed` names the variables that are read afterwards;
     None keeps all of them.
     """
-    batches = stream_pattern(operator, reading, outer, limit=limit, needed=needed)
-    return collect_batches(batches, reading, limit=limit)
+    batches = stream_pattern(operator, context, outer, limit=limit, needed=needed)
+    return collect_batches(batches, context, limit=limit)
 
 
 def stream_pattern(
     operator: plans.Operator,
-    reading: ExecutionContext,
+    context: ExecutionContext,
     outer: Batch | None = None,
     *,
     limit: int | None = None,
@@ -91,18 +91,18 @@ def stream_pattern(
     ranks = [place for place, each in enumerate(operators) if isinstance(each, plans.Rank)]
     if ranks:
         above = operators[ranks[-1] :]
-        start = _rank_rows(above, reading, outer, needed)
+        start = _rank_rows(above, context, outer, needed)
         operators = above[1:]
     is_first = isinstance(leaf, plans.Unit) and not ranks
-    steps = build_operators(operators, _ChainRunner(reading), needed=needed, is_first=is_first)
-    yield from OperatorPipeline(reading, steps, limit).iter_batches(0, start)
+    steps = build_operators(operators, _ChainRunner(context), needed=needed, is_first=is_first)
+    yield from OperatorPipeline(context, steps, limit).iter_batches(0, start)
 
 
 def collect_batches(
-    batches: Iterable[Batch], reading: ExecutionContext, *, limit: int | None = None
+    batches: Iterable[Batch], context: ExecutionContext, *, limit: int | None = None
 ) -> Batch:
     """All rows of batches, or the first of them, in one."""
-    budget = reading.budget
+    budget = context.budget
     found: list[Batch] = []
     held = rows = 0
     try:
@@ -125,7 +125,7 @@ def collect_batches(
 
 def _rank_rows(
     above: Sequence[plans.Operator],
-    reading: ExecutionContext,
+    context: ExecutionContext,
     outer: Batch | None,
     needed: KeptVariables,
 ) -> Batch:
@@ -137,7 +137,7 @@ def _rank_rows(
     # Imported when it is needed: most queries do not search.
     from omnigraph.execution import search  # noqa: PLC0415
 
-    return search.rank_rows(rank, run_pattern(rank.input, reading, outer, needed=needed), reading)
+    return search.rank_rows(rank, run_pattern(rank.input, context, outer, needed=needed), context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,16 +179,16 @@ class OperatorPipeline:
 
     def __init__(
         self,
-        reading: ExecutionContext,
+        context: ExecutionContext,
         steps: Sequence[PhysicalOperator],
         limit: int | None = None,
         *,
         is_set: bool = False,
     ) -> None:
-        self._budget = reading.budget
+        self._budget = context.budget
         self._steps = steps
         self._is_set = is_set
-        self._sizer = _MorselSizer(limit, is_stoppable=reading.budget.may_be_stopped)
+        self._sizer = _MorselSizer(limit, is_stoppable=context.budget.may_be_stopped)
 
     def iter_batches(self, first: int, batch: Batch) -> Iterator[Batch]:
         """What rows become by the steps from one on."""
@@ -307,16 +307,16 @@ def build_operators(
 def _build_operator(
     operator: plans.Operator, runner: PatternRunner, kept: KeptVariables
 ) -> PhysicalOperator:
-    reading = runner.context
+    context = runner.context
     match operator:
         case plans.Expand(target_is_bound=False):
-            return ExpandOperator(operator, reading, kept)
+            return ExpandOperator(operator, context, kept)
         case plans.Expand(edge_variable=None):
-            return CloseOperator(operator, reading, kept)
+            return CloseOperator(operator, context, kept)
         case plans.Expand():
-            return CloseEdgesOperator(operator, reading, kept)
+            return CloseEdgesOperator(operator, context, kept)
         case plans.Filter(condition=condition):
-            return FilterOperator(reading, (condition,), kept)
+            return FilterOperator(context, (condition,), kept)
         case plans.Exists():
             return SemiJoinOperator(operator, runner, kept)
         case plans.CompareBlock():
@@ -372,7 +372,7 @@ class _OperatorBuilder:
 
     def build_join(self, scan: plans.Scan) -> PhysicalOperator:
         """A step to a component that no traversal connects with what is bound already."""
-        reading = self._runner.context
+        context = self._runner.context
         own = self._take_own(scan)
         variables = frozenset().union(*map(bound_variables_of, own))
         equalities = self._find_equalities(scan, variables)
@@ -380,12 +380,12 @@ class _OperatorBuilder:
             for place, equality in equalities:
                 if LookupOperator.is_for(scan, equality):
                     self._drop([place])
-                    return LookupOperator(scan, reading, equality, self.kept)
+                    return LookupOperator(scan, context, equality, self.kept)
         # What the keys read is needed to the moment of the join.
         component = partial(_run_component, self._runner, own, self.kept)
         self._drop([place for place, equality in equalities if equality.is_exact])
         return HashJoinOperator(
-            reading, variables, component, [each for _, each in equalities], kept=self.kept
+            context, variables, component, [each for _, each in equalities], kept=self.kept
         )
 
     def _take_own(self, scan: plans.Scan) -> list[plans.Operator]:

@@ -54,17 +54,17 @@ class Projection:
     columns: tuple[_ProjectedColumn, ...]
     schema: pa.Schema
 
-    def build_table(self, rows: Batch | GroupedRows, reading: ExecutionContext) -> pa.Table:
+    def build_table(self, rows: Batch | GroupedRows, context: ExecutionContext) -> pa.Table:
         """The columns of rows; every property is fetched for these rows only."""
         groups, batch = (rows, rows.first_rows) if isinstance(rows, GroupedRows) else (None, rows)
         morsels = (batch,) if batch.num_rows <= MORSEL_ROWS else tuple(_split_morsels(batch))
         arrays: list[Values] = []
-        reading.budget.check_interrupts()
+        context.budget.check_interrupts()
         for column in self.columns:
             if groups is not None and column.name in groups.aggregates:
                 arrays.append(to_result_values(groups.aggregates[column.name]))
                 continue
-            parts = [_project_column(column, morsel, reading) for morsel in morsels]
+            parts = [_project_column(column, morsel, context) for morsel in morsels]
             if groups is not None:
                 parts = [with_one_zero(each) for each in parts]
             arrays.append(parts[0] if len(parts) == 1 else pa.chunked_array(parts, column.type))
@@ -94,33 +94,33 @@ def _find_field(value: Expr) -> tuple[str | None, str | None]:
             return None, None
 
 
-def _project_column(column: _ProjectedColumn, batch: Batch, reading: ExecutionContext) -> pa.Array:
+def _project_column(column: _ProjectedColumn, batch: Batch, context: ExecutionContext) -> pa.Array:
     variable = column.variable
     if variable is not None and variable in batch.nodes:
         numbers = batch.nodes[variable]
-        nodes = reading.source.get_nodes(reading.nodes_of[variable])
+        nodes = context.source.get_nodes(context.nodes_of[variable])
         name = column.property
         values = nodes.fetch_ids(numbers) if name is None else nodes.fetch_values(name, numbers)
         found = values if values.type == column.type else to_result_values(values)
     elif isinstance(column.value, NodeValue):
-        found = _project_node(column.value, column.type, batch, reading)
+        found = _project_node(column.value, column.type, batch, context)
     else:
-        found = flatten_chunks(to_result_values(evaluate_rows(column.value, batch, reading)))
+        found = flatten_chunks(to_result_values(evaluate_rows(column.value, batch, context)))
         if pa.types.is_null(found.type):
             # A selection that fits no edge has no rows, and its properties have no known type.
             found = found.cast(column.type)
     if batch.num_rows > UNCOUNTED_ROWS_MAX:
-        reading.budget.check_interrupts()
+        context.budget.check_interrupts()
         # Held as long as the query: they are its result.
-        reading.budget.allocate(found.nbytes)
+        context.budget.allocate(found.nbytes)
     return found
 
 
 def _project_node(
-    value: NodeValue, kind: pa.DataType, batch: Batch, reading: ExecutionContext
+    value: NodeValue, kind: pa.DataType, batch: Batch, context: ExecutionContext
 ) -> pa.Array:
-    rows = reading.rows_of(batch)
-    properties = iter_object_properties(value.type, reading.view.catalog)
+    rows = context.rows_of(batch)
+    properties = iter_object_properties(value.type, context.view.catalog)
     members = [
         rows.get_system_field(value.variable, SystemName.ID),
         *(to_result_values(rows.get_property(value.variable, each.name)) for each in properties),

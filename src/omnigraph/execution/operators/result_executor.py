@@ -28,7 +28,7 @@ def finish_rows(
     rows: Batch | GroupedRows,
     steps: Sequence[ResultStep],
     projection: Projection,
-    reading: ExecutionContext,
+    context: ExecutionContext,
     *,
     note: RecordStep | None = None,
 ) -> pa.Table:
@@ -37,24 +37,24 @@ def finish_rows(
         if isinstance(step, plans.Project):
             # Values are fetched when all other steps are done.
             continue
-        reading.budget.check_interrupts()
+        context.budget.check_interrupts()
         following = steps[number + 1] if number + 1 < len(steps) else None
         match step:
             case plans.Sort(keys=keys):
                 limit = following.count if isinstance(following, plans.Limit) else None
-                with reading.budget.reserve(len(keys) * rows.num_rows * _INDEX_BYTES):
-                    ordered = list(build_sort_keys(keys, rows, reading))
+                with context.budget.reserve(len(keys) * rows.num_rows * _INDEX_BYTES):
+                    ordered = list(build_sort_keys(keys, rows, context))
                     places = sort_row_indices(ordered, rows.num_rows, limit=limit)
                 rows = rows.take(places)
             case plans.Limit(count=count):
                 rows = _take_first(rows, count)
             case plans.Aggregate(columns=columns):
-                rows = rows if isinstance(rows, GroupedRows) else group_rows(rows, columns, reading)
+                rows = rows if isinstance(rows, GroupedRows) else group_rows(rows, columns, context)
             case _:
                 assert_never(step)
         if note is not None and following is not None:
             note(step, rows.num_rows)
-    table = projection.build_table(rows, reading)
+    table = projection.build_table(rows, context)
     if note is not None and steps:
         # The last step is done when its rows have their values.
         note(steps[-1], rows.num_rows)
@@ -69,21 +69,21 @@ def _take_first(rows: Batch | GroupedRows, count: int) -> Batch | GroupedRows:
 
 
 def build_sort_keys(
-    keys: Sequence[OrderKey], rows: Batch | GroupedRows, reading: ExecutionContext
+    keys: Sequence[OrderKey], rows: Batch | GroupedRows, context: ExecutionContext
 ) -> Iterator[SortKey]:
     """The keys that can differ between rows; nothing is fetched yet."""
     for key in keys:
         if isinstance(rows, GroupedRows):
             assert isinstance(key.value, ColumnValue), "groups are sorted by their columns"
-            yield _build_group_key(key.value, key.is_descending, rows, reading)
+            yield _build_group_key(key.value, key.is_descending, rows, context)
         elif not is_constant(key.value):
-            yield RowKey(key.value, rows, reading, key.is_descending)
+            yield RowKey(key.value, rows, context, key.is_descending)
 
 
 def _build_group_key(
-    key: ColumnValue, is_descending: bool, rows: GroupedRows, reading: ExecutionContext
+    key: ColumnValue, is_descending: bool, rows: GroupedRows, context: ExecutionContext
 ) -> SortKey:
     value: Expr = next(column.value for column in rows.columns if column.name == key.name)
     if isinstance(value, AggregateValue):
         return ValuesKey(rows.aggregates[key.name], is_descending)
-    return RowKey(value, rows.first_rows, reading, is_descending)
+    return RowKey(value, rows.first_rows, context, is_descending)

@@ -60,26 +60,26 @@ class RowKey:
                 return compute_value_codes(evaluate_rows(self.value, batch, self.context))
 
 
-def compute_key_codes(key: Expr, batch: Batch, reading: ExecutionContext) -> Codes:
+def compute_key_codes(key: Expr, batch: Batch, context: ExecutionContext) -> Codes:
     """Integers from zero that are equal exactly for equal keys."""
     match key:
         case typed_tree.SystemValue(variable, SystemName.TYPE):
             return batch.edges[variable].type_indices
-        case _ if (known := _resolve_entities(key, batch, reading)) is not None:
+        case _ if (known := _resolve_entities(key, batch, context)) is not None:
             return known[1]
-        case _ if (texts := _find_text_codes(key, batch, reading)) is not None:
+        case _ if (texts := _find_text_codes(key, batch, context)) is not None:
             return texts[1] + 1
-        case _ if (codes := _find_integer_codes(key, batch, reading)) is not None:
+        case _ if (codes := _find_integer_codes(key, batch, context)) is not None:
             return codes
         case _:
-            return encode_group_keys(evaluate_rows(key, batch, reading))
+            return encode_group_keys(evaluate_rows(key, batch, context))
 
 
 def _resolve_entities(
-    expr: Expr, batch: Batch, reading: ExecutionContext
+    expr: Expr, batch: Batch, context: ExecutionContext
 ) -> tuple[Entities, DenseIds] | None:
     """The entities that an expression gives the ids of, if they are of one type."""
-    source = reading.source
+    source = context.source
     match expr:
         case typed_tree.NodeValue(variable):
             name = SystemName.ID
@@ -88,11 +88,11 @@ def _resolve_entities(
         case _:
             return None
     if variable in batch.nodes:
-        return source.get_nodes(reading.nodes_of[variable]), batch.nodes[variable]
+        return source.get_nodes(context.nodes_of[variable]), batch.nodes[variable]
     bound = batch.edges[variable]
     if len(bound.types) != 1:
         return None
-    edges, type_ = source.get_edges(bound.types[0]), reading.view.catalog.edges[bound.types[0]]
+    edges, type_ = source.get_edges(bound.types[0]), context.view.catalog.edges[bound.types[0]]
     match name:
         case SystemName.ID:
             return edges, bound.dense_ids
@@ -105,16 +105,16 @@ def _resolve_entities(
 
 
 def _find_text_codes(
-    expr: Expr, batch: Batch, reading: ExecutionContext
+    expr: Expr, batch: Batch, context: ExecutionContext
 ) -> tuple[TextColumn, Codes] | None:
     """The codes of texts, -1 for null, if the source keeps the texts of all entities so."""
-    column, numbers = _find_dense_column(expr, batch, reading) or (None, None)
+    column, numbers = _find_dense_column(expr, batch, context) or (None, None)
     return (column, column.get_codes(numbers)) if isinstance(column, TextColumn) else None
 
 
-def _find_integer_codes(expr: Expr, batch: Batch, reading: ExecutionContext) -> Codes | None:
+def _find_integer_codes(expr: Expr, batch: Batch, context: ExecutionContext) -> Codes | None:
     """The codes of integers in a small range, 0 for null, if the source keeps them so."""
-    column, numbers = _find_dense_column(expr, batch, reading) or (None, None)
+    column, numbers = _find_dense_column(expr, batch, context) or (None, None)
     if not isinstance(column, NumberColumn) or column.dtype.kind not in "iu":
         return None
     least, greatest = int(column.numbers.min(initial=0)), int(column.numbers.max(initial=0))
@@ -126,12 +126,12 @@ def _find_integer_codes(expr: Expr, batch: Batch, reading: ExecutionContext) -> 
 
 
 def _find_dense_column(
-    expr: Expr, batch: Batch, reading: ExecutionContext
+    expr: Expr, batch: Batch, context: ExecutionContext
 ) -> tuple[DenseColumn, DenseIds] | None:
     """The column of a property, if the source keeps it whole, and the numbers of the rows."""
     if not isinstance(expr, typed_tree.PropertyValue):
         return None
-    known = _resolve_entities(typed_tree.SystemValue(expr.variable, SystemName.ID), batch, reading)
+    known = _resolve_entities(typed_tree.SystemValue(expr.variable, SystemName.ID), batch, context)
     if known is None or not isinstance(known[0], DenseEntities):
         return None
     return known[0].get_column(expr.property), known[1]
@@ -154,12 +154,12 @@ def _rank_names(names: tuple[str, ...]) -> RowIndices:
     return np.array([positions[name] for name in names], np.int64)
 
 
-def evaluate_rows(expr: Expr, batch: Batch, reading: ExecutionContext) -> Values:
+def evaluate_rows(expr: Expr, batch: Batch, context: ExecutionContext) -> Values:
     """A value for each row; a node is its id, and a score is the one its rank gave the row."""
     if isinstance(expr, typed_tree.Score):
         assert batch.scores is not None, "a rank comes before all that reads its scores"
         return batch.scores
-    found = evaluate(expr, reading.rows_of(batch), reading.params)
+    found = evaluate(expr, context.rows_of(batch), context.params)
     if not isinstance(found, pa.Scalar):
         return found
     # Arrow repeats a vector once or more, but not zero times.

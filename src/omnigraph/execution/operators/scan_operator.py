@@ -39,9 +39,9 @@ _NARROWED_TIMES_MAX = 4
 class ScanOperator:
     """The one row there is with each node of a type that satisfies the conditions."""
 
-    def __init__(self, op: Scan, reading: ExecutionContext, kept: KeptVariables) -> None:
+    def __init__(self, op: Scan, context: ExecutionContext, kept: KeptVariables) -> None:
         self._op = op
-        self._reading = reading
+        self._context = context
         self._kept = kept
 
     def estimate_fan_out(self, _batch: Batch) -> None:
@@ -51,10 +51,10 @@ class ScanOperator:
     def run(self, batch: Batch) -> Batch:
         """The nodes, ascending."""
         op, kept = self._op, self._kept
-        nodes = self._reading.source.get_nodes(op.type_name)
+        nodes = self._context.source.get_nodes(op.type_name)
         if not op.conditions:
-            self._reading.budget.require_memory(nodes.count * _NUMBER_BYTES)
-        found = nodes.filter_nodes(op.conditions, self._reading.params) if batch.num_rows else None
+            self._context.budget.require_memory(nodes.count * _NUMBER_BYTES)
+        found = nodes.filter_nodes(op.conditions, self._context.params) if batch.num_rows else None
         columns = {op.variable: np.zeros(0, np.int32) if found is None else found}
         return add_variables(Batch(len(columns[op.variable])), nodes=columns, kept=kept)
 
@@ -63,14 +63,14 @@ class LookupOperator:
     """Each row with the node whose id an expression gives, if it satisfies the conditions."""
 
     def __init__(
-        self, op: Scan, reading: ExecutionContext, equality: Equality, kept: KeptVariables
+        self, op: Scan, context: ExecutionContext, equality: Equality, kept: KeptVariables
     ) -> None:
         self._op = op
-        self._reading = reading
+        self._context = context
         self._equality = equality
         self._kept = kept
         conditions = op.conditions
-        self._conditions = NodeFilter(reading, op.variable, conditions) if conditions else None
+        self._conditions = NodeFilter(context, op.variable, conditions) if conditions else None
 
     def estimate_fan_out(self, _batch: Batch) -> None:
         """At most one each."""
@@ -78,9 +78,9 @@ class LookupOperator:
 
     def run(self, batch: Batch) -> Batch:
         """The rows whose node there is."""
-        ids = self._equality.compute_left(self._reading, batch)
+        ids = self._equality.compute_left(self._context, batch)
         places = np.flatnonzero(to_numpy(ids.is_valid()))
-        found = self._reading.source.get_nodes(self._op.type_name).find(ids.drop_null())
+        found = self._context.source.get_nodes(self._op.type_name).find(ids.drop_null())
         places, found = places[found >= 0], found[found >= 0]
         if self._conditions is not None:
             mask = self._conditions.evaluate_mask(found)
@@ -103,14 +103,14 @@ class HashJoinOperator:
 
     def __init__(
         self,
-        reading: ExecutionContext,
+        context: ExecutionContext,
         variables: frozenset[str],
         component: Callable[[tuple[Expr, ...]], Batch],
         equalities: Sequence[Equality],
         *,
         kept: KeptVariables,
     ) -> None:
-        self._reading = reading
+        self._context = context
         self._variables = variables
         self._component = component
         self._equalities = equalities
@@ -130,7 +130,7 @@ class HashJoinOperator:
         counts, codes = self._count_matches(batch)
         other = self._get_build_side(batch)
         bytes_each = count_row_bytes(batch) + count_row_bytes(other.rows) + _INDICES_BYTES
-        self._reading.budget.require_memory(int(counts.sum()) * bytes_each)
+        self._context.budget.require_memory(int(counts.sum()) * bytes_each)
         places, matches = expand_runs(counts)
         if other.keys is not None:
             matches = other.keys.find_rows(codes.take(places), matches)
@@ -154,7 +154,7 @@ class HashJoinOperator:
         if self._narrow is not None and self._narrow[0] is batch:
             return self._narrow[1]
         if batch.num_rows <= _NARROWED_ROWS_MAX and self._narrowed_times < _NARROWED_TIMES_MAX:
-            given = [each.build_membership(self._reading, batch) for each in self._equalities]
+            given = [each.build_membership(self._context, batch) for each in self._equalities]
             conditions = tuple(each for each in given if each is not None)
             if conditions:
                 self._narrowed_times += 1
@@ -166,15 +166,15 @@ class HashJoinOperator:
     def _make_build_side(self, conditions: tuple[Expr, ...]) -> _BuildSide:
         rows = self._component(conditions)
         equalities = self._equalities
-        return _BuildSide(rows, JoinKeys(self._reading, equalities, rows) if equalities else None)
+        return _BuildSide(rows, JoinKeys(self._context, equalities, rows) if equalities else None)
 
     def _make_empty_batch(self, batch: Batch) -> Batch:
-        reading = self._reading
-        nodes = {name: NO_DENSE_IDS for name in self._variables if name in reading.nodes_of}
+        context = self._context
+        nodes = {name: NO_DENSE_IDS for name in self._variables if name in context.nodes_of}
         edges = {
-            name: BoundEdges(reading.edges_of[name], np.zeros(0, np.int16), NO_DENSE_IDS)
+            name: BoundEdges(context.edges_of[name], np.zeros(0, np.int16), NO_DENSE_IDS)
             for name in self._variables
-            if name in reading.edges_of
+            if name in context.edges_of
         }
         return add_variables(
             prune_variables(batch, self._kept), nodes=nodes, edges=edges, kept=self._kept

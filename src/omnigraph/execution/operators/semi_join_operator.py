@@ -119,7 +119,7 @@ class CompareBlockOperator(BlockOperator):
     def __init__(self, op: CompareBlock, runner: BlockRunner, kept: KeptVariables) -> None:
         super().__init__(op, kept)
         self._op = op
-        self._reading = runner.context
+        self._context = runner.context
         self._rows: _BlockCounter | None = None
         self._values: BlockRows | None = None
         if is_row_count(op):
@@ -131,7 +131,7 @@ class CompareBlockOperator(BlockOperator):
 
     def evaluate_mask(self, outer: Batch) -> Mask:
         """For which rows the comparison is true."""
-        params = self._reading.params
+        params = self._context.params
         if evaluate_constant(self._op.value, params) is None:
             return np.zeros(outer.num_rows, np.bool_)
         found = (
@@ -154,7 +154,7 @@ class CompareBlockOperator(BlockOperator):
 
     def _compute_aggregates(self, outer: Batch) -> pa.Array | None:
         """The aggregate for each row; None if it is undefined for all of them."""
-        budget = self._reading.budget
+        budget = self._context.budget
         held = 0
         outers: list[RowIndices] = []
         values: list[pa.Array] = []
@@ -178,11 +178,11 @@ class CompareBlockOperator(BlockOperator):
             budget.release(held)
 
     def _iter_arguments(self, outer: Batch) -> Iterator[tuple[RowIndices, pa.Array]]:
-        argument, reading = self._op.argument, self._reading
+        argument, context = self._op.argument, self._context
         assert argument is not None
         assert self._values is not None
         for rows in self._values(outer):
-            found = evaluate(argument, reading.rows_of(rows), reading.params)
+            found = evaluate(argument, context.rows_of(rows), context.params)
             if isinstance(found, pa.Scalar):
                 found = pa.repeat(found, rows.num_rows)
             yield _outer_of(rows), flatten_chunks(found)
@@ -226,10 +226,10 @@ class _DegreeCounter:
         return self.hops.count_edges(sources) if is_bound else self.hops.count_neighbours(sources)
 
 
-def _make_degree_counter(op: Operator, reading: ExecutionContext) -> _DegreeCounter | None:
+def _make_degree_counter(op: Operator, context: ExecutionContext) -> _DegreeCounter | None:
     if not isinstance(op, Expand) or op.target_is_bound or op.conditions or op.is_selection:
         return None
-    hops = traversal_of(op, reading)
+    hops = traversal_of(op, context)
     # Two ways may lead to one node, and one loop may be met on both.
     if not hops.is_single or op.minimum > 1 or len(hops.directions) != 1:
         return None

@@ -290,12 +290,12 @@ class Traversal:
             first, made = last, int(ends[last - 1])
 
 
-def traversal_of(op: Expand, reading: ExecutionContext, *, is_backwards: bool = False) -> Traversal:
+def traversal_of(op: Expand, context: ExecutionContext, *, is_backwards: bool = False) -> Traversal:
     """The edges of a traversal, or of the same one from its target."""
     ways: list[DirectedEdges] = []
     is_symmetric = op.source_type == op.target_type
     for member, step in enumerate(op.steps):
-        edges = reading.source.get_edges(step.edge_type)
+        edges = context.source.get_edges(step.edge_type)
         is_reversed = step.is_reversed != is_backwards
         ways.append(DirectedEdges(member, edges, is_reversed, is_symmetric=is_symmetric))
         if op.is_undirected:
@@ -303,7 +303,7 @@ def traversal_of(op: Expand, reading: ExecutionContext, *, is_backwards: bool = 
     # Between two types there is nothing after the first hop.
     maximum = op.maximum if is_symmetric else 1
     types = tuple(step.edge_type for step in op.steps)
-    return Traversal(reading, types, tuple(ways), op.minimum, maximum, op.is_selection)
+    return Traversal(context, types, tuple(ways), op.minimum, maximum, op.is_selection)
 
 
 def _sum_counts(parts: Iterable[RowIndices | None]) -> RowIndices | None:

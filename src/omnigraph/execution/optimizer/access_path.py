@@ -74,9 +74,9 @@ class AccessPathChooser:
         return self._sources.get_topology(view)
 
 
-def estimate_rows(query: AnalyzedPlan, reading: ExecutionContext) -> float:
+def estimate_rows(query: AnalyzedPlan, context: ExecutionContext) -> float:
     """How many rows a plan touches, by the statistics of its source."""
-    graph, statistics = query.graph, Statistics(reading)
+    graph, statistics = query.graph, Statistics(context)
     touched = 0.0
     for component in query.components:
         choice = choose_join_order(graph, statistics, needed=(), among=component, is_hanging=False)

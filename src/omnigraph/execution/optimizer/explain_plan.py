@@ -190,8 +190,8 @@ class Explained:
 class PlanExplainer:
     """Puts the rows of an explanation together; `watch` is what was measured, if anything was."""
 
-    def __init__(self, reading: ExecutionContext, watch: Profiler | None) -> None:
-        self._paths = AccessPaths(reading)
+    def __init__(self, context: ExecutionContext, watch: Profiler | None) -> None:
+        self._paths = AccessPaths(context)
         self._watch = watch
 
     # ---- patterns ----
@@ -271,20 +271,20 @@ class PlanExplainer:
         return replace(row, actual_rows=spent.rows, time_ms=time_ms)
 
 
-def run_operators(pattern: Operator, reading: ExecutionContext, watch: Profiler) -> Batch:
+def run_operators(pattern: Operator, context: ExecutionContext, watch: Profiler) -> Batch:
     """The rows of a pattern, one operator after the other if each runs by itself."""
     leaf, *operators = chain_of(pattern)
     scans = [each for each in operators if isinstance(each, Scan)]
     if len(scans) != 1 or not isinstance(operators[0], Scan):
         watch.start()
-        found = run_pattern(pattern, reading)
+        found = run_pattern(pattern, context)
         watch.record(id(pattern), found.num_rows)
         return found
     watch.start()
-    rows = run_pattern(link_chain([leaf, operators[0]]), reading)
+    rows = run_pattern(link_chain([leaf, operators[0]]), context)
     watch.record(id(operators[0]), rows.num_rows)
     for operator in operators[1:]:
-        rows = run_pattern(link_chain([Outer(), operator]), reading, rows)
+        rows = run_pattern(link_chain([Outer(), operator]), context, rows)
         watch.record(id(operator), rows.num_rows)
     return rows
 

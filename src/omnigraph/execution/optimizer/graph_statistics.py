@@ -31,19 +31,19 @@ _Steps: TypeAlias = tuple[tuple[EdgeStep, ...], bool, int]
 class Statistics:
     """Counts of one snapshot; those of a topology are exact, also where there are conditions."""
 
-    def __init__(self, reading: ExecutionContext) -> None:
-        self._reading = reading
+    def __init__(self, context: ExecutionContext) -> None:
+        self._context = context
         self._found: dict[str, float] = {}
         self._degrees: dict[_Steps, Degrees | None] = {}
         self._affinities: dict[tuple[_Steps, _Steps], float] = {}
 
     def count_nodes(self, type_name: str) -> int:
         """How many nodes of a type there are, and at least one."""
-        return max(self._reading.source.get_nodes(type_name).count, 1)
+        return max(self._context.source.get_nodes(type_name).count, 1)
 
     def count_edges(self, link: Link) -> int:
         """How many edges a traversal is about."""
-        source = self._reading.source
+        source = self._context.source
         return sum(source.get_edges(step.edge_type).count for step in link.expand.steps)
 
     def estimate_matches(self, variable: Variable) -> float:
@@ -104,7 +104,7 @@ class Statistics:
         return self._degrees[key]
 
     def _sum_degrees(self, link: Link) -> Degrees | None:
-        source, expand = self._reading.source, link.expand
+        source, expand = self._context.source, link.expand
         if not isinstance(source, TopologySource) or expand.maximum > 1:
             return None
         ways = [(step.edge_type, step.is_reversed) for step in expand.steps]
@@ -117,21 +117,21 @@ class Statistics:
 
     def is_functional(self, link: Link) -> bool:
         """Whether a plain traversal leads from every node to exactly one."""
-        source = self._reading.source
+        source = self._context.source
         step = link.step
         if not isinstance(source, TopologySource):
             return False
         return source.get_edges(step.edge_type).get_adjacency(step.is_reversed).is_functional
 
     def _estimate_satisfying(self, variable: Variable) -> float:
-        reading = self._reading
-        nodes = reading.source.get_nodes(variable.type_name)
+        context = self._context
+        nodes = context.source.get_nodes(variable.type_name)
         if not variable.conditions:
             return nodes.count
-        if isinstance(reading.source, TopologySource):
-            return len(nodes.filter_nodes(variable.conditions, reading.params))
-        shape = reading.view.get_shape(TypeKey(TypeKind.NODE, variable.type_name))
-        ids = find_candidate_ids(variable.conditions, shape, reading.params)
+        if isinstance(context.source, TopologySource):
+            return len(nodes.filter_nodes(variable.conditions, context.params))
+        shape = context.view.get_shape(TypeKey(TypeKind.NODE, variable.type_name))
+        ids = find_candidate_ids(variable.conditions, shape, context.params)
         if ids is not None:
             return len(ids)
         found = float(nodes.count)

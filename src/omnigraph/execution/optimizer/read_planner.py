@@ -87,31 +87,31 @@ class Planner:
                 self._known.popitem(last=False)
         return made
 
-    def run(self, plan: ReadPlan, reading: ExecutionContext) -> Result:
+    def run(self, plan: ReadPlan, context: ExecutionContext) -> Result:
         """The result of a plan."""
-        planned = self.get_plan(plan, reading.view.catalog)
-        query, rows = planned.query, self.compute_rows(planned, reading)
-        return Result(plan.columns, finish_rows(rows, query.steps, query.projection, reading))
+        planned = self.get_plan(plan, context.view.catalog)
+        query, rows = planned.query, self.compute_rows(planned, context)
+        return Result(plan.columns, finish_rows(rows, query.steps, query.projection, context))
 
-    def compute_rows(self, planned: CachedPlan, reading: ExecutionContext) -> Batch | GroupedRows:
+    def compute_rows(self, planned: CachedPlan, context: ExecutionContext) -> Batch | GroupedRows:
         """What the steps after the pattern start from; groups, if they are found without rows."""
-        rows = self._run_factorized(planned, reading)
+        rows = self._run_factorized(planned, context)
         if isinstance(rows, GroupedRows):
             return rows
         if rows is None:
-            pattern = self._get_ordered_pattern(planned, reading).pattern
+            pattern = self._get_ordered_pattern(planned, context).pattern
             query = planned.query
-            rows = run_pattern(pattern, reading, limit=query.rows_max, needed=query.needed)
-        return _rank_rows(planned.query, rows, reading)
+            rows = run_pattern(pattern, context, limit=query.rows_max, needed=query.needed)
+        return _rank_rows(planned.query, rows, context)
 
     def _run_factorized(
-        self, planned: CachedPlan, reading: ExecutionContext, watch: Profiler = NULL_PROFILER
+        self, planned: CachedPlan, context: ExecutionContext, watch: Profiler = NULL_PROFILER
     ) -> Batch | GroupedRows | None:
         """The rows or groups, if they can be found on whole types."""
-        if not self._is_factorized(planned, reading):
+        if not self._is_factorized(planned, context):
             return None
         try:
-            return _FactorizedRun(planned, reading, watch).compute_rows()
+            return _FactorizedRun(planned, context, watch).compute_rows()
         except CountOverflowError as failure:
             raise ExecutionError(
                 "the number of matches is beyond 64 bits", hint="match fewer variables"
@@ -120,60 +120,60 @@ class Planner:
             # Enumerated, the same values are added up exactly.
             return None
 
-    def _is_factorized(self, planned: CachedPlan, reading: ExecutionContext) -> bool:
-        is_whole = isinstance(reading.source, TopologySource)
-        return planned.is_factorizable and is_whole and _are_guards_true(planned.query, reading)
+    def _is_factorized(self, planned: CachedPlan, context: ExecutionContext) -> bool:
+        is_whole = isinstance(context.source, TopologySource)
+        return planned.is_factorizable and is_whole and _are_guards_true(planned.query, context)
 
     def _get_ordered_pattern(
-        self, planned: CachedPlan, reading: ExecutionContext
+        self, planned: CachedPlan, context: ExecutionContext
     ) -> OrderedPattern:
         if planned.ordered_pattern is None:
-            planned.ordered_pattern = reorder_pattern(planned.query, Statistics(reading))
+            planned.ordered_pattern = reorder_pattern(planned.query, Statistics(context))
         return planned.ordered_pattern
 
     def explain(
-        self, plan: ReadPlan, reading: ExecutionContext, *, analyze: bool = True
+        self, plan: ReadPlan, context: ExecutionContext, *, analyze: bool = True
     ) -> Explained:
         """How a plan runs; to analyze it, it is run."""
-        planned = self.get_plan(plan, reading.view.catalog)
+        planned = self.get_plan(plan, context.view.catalog)
         query, watch = planned.query, Profiler()
-        explaining = PlanExplainer(reading, watch if analyze else None)
-        rows = self._run_factorized(planned, reading, watch) if analyze else None
-        is_weighed = rows is not None if analyze else self._is_factorized(planned, reading)
+        explaining = PlanExplainer(context, watch if analyze else None)
+        rows = self._run_factorized(planned, context, watch) if analyze else None
+        is_weighed = rows is not None if analyze else self._is_factorized(planned, context)
         if is_weighed:
-            known = _FactorizedRun(planned, reading).physical
+            known = _FactorizedRun(planned, context).physical
             found = list(explaining.explain_factorized(known))
         else:
-            ordered = self._get_ordered_pattern(planned, reading)
-            rows = run_operators(ordered.pattern, reading, watch) if analyze else None
+            ordered = self._get_ordered_pattern(planned, context)
+            rows = run_operators(ordered.pattern, context, watch) if analyze else None
             found = list(explaining.explain_matched(ordered.pattern, ordered.join_orders))
         if isinstance(rows, Batch) and query.rank is not None:
             watch.start()
-            rows = _rank_rows(query, rows, reading)
+            rows = _rank_rows(query, rows, context)
             watch.record(id(query.rank), rows.num_rows)
         if rows is not None:
             watch.start()
-            finish_rows(rows, query.steps, query.projection, reading, note=watch.record_step)
+            finish_rows(rows, query.steps, query.projection, context, note=watch.record_step)
         above = query.steps if query.rank is None else (query.rank, *query.steps)
         return Explained(tuple(reversed([*found, *explaining.explain_rest(above)])))
 
 
-def _are_guards_true(query: AnalyzedPlan, reading: ExecutionContext) -> bool:
+def _are_guards_true(query: AnalyzedPlan, context: ExecutionContext) -> bool:
     if not query.graph.guards:
         return True
     unit = Batch(1, outer=np.zeros(1, np.int64))
     conditions = [test.condition for test in query.graph.guards if isinstance(test, Filter)]
     is_simple = len(conditions) == len(query.graph.guards)
-    return is_simple and bool(reading.evaluate_mask(unit, conditions).all())
+    return is_simple and bool(context.evaluate_mask(unit, conditions).all())
 
 
-def _rank_rows(query: AnalyzedPlan, batch: Batch, reading: ExecutionContext) -> Batch:
+def _rank_rows(query: AnalyzedPlan, batch: Batch, context: ExecutionContext) -> Batch:
     if query.rank is None:
         return batch
     # A query without a search never needs what searches are made of.
     from omnigraph.execution.search import rank_rows  # noqa: PLC0415
 
-    return rank_rows(query.rank, batch, reading, limit=_find_rank_limit(query))
+    return rank_rows(query.rank, batch, context, limit=_find_rank_limit(query))
 
 
 def _find_rank_limit(query: AnalyzedPlan) -> int | None:
@@ -189,15 +189,15 @@ class _FactorizedRun:
     """One run on whole types."""
 
     def __init__(
-        self, planned: CachedPlan, reading: ExecutionContext, watch: Profiler = NULL_PROFILER
+        self, planned: CachedPlan, context: ExecutionContext, watch: Profiler = NULL_PROFILER
     ) -> None:
-        assert isinstance(reading.source, TopologySource)
+        assert isinstance(context.source, TopologySource)
         self._planned = planned
         self._query = planned.query
-        self._reading = reading
+        self._context = context
         self._watch = watch
-        self._weighing = Factorizer(reading, reading.source, planned.query.block_trees)
-        statistics = Statistics(reading)
+        self._weighing = Factorizer(context, context.source, planned.query.block_trees)
+        statistics = Statistics(context)
         known = planned.physical
         if known is None or is_outdated(known, statistics):
             known = planned.physical = build_physical_plan(planned.query, statistics)
@@ -219,14 +219,14 @@ class _FactorizedRun:
         return rows
 
     def _make_enumerator(self, core: EnumerationPlan) -> Enumerator:
-        return Enumerator(core, self._weighing, self._reading, self._watch)
+        return Enumerator(core, self._weighing, self._context, self._watch)
 
     # ---- rows ----
 
     def _repeat_rows(self, found: Iterator[Batch]) -> Batch:
         """Every row as often as it is there."""
         limit = self._query.rows_max
-        budget = self._reading.budget
+        budget = self._context.budget
         batches: list[Batch] = []
         count = 0
         for rows in found:
@@ -251,7 +251,7 @@ class _FactorizedRun:
         wanted = self._query.aggregation
         assert wanted is not None
         later = self.physical.deferred
-        grouping = GroupAggregator(wanted, later.variables, self._reading)
+        grouping = GroupAggregator(wanted, later.variables, self._context)
         parts = [next(found)]
         for rows in found:
             if len(parts) == 1:

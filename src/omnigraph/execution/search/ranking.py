@@ -53,7 +53,7 @@ _NODE_BYTES: Final = 48
 
 
 def rank_rows(
-    op: Rank, batch: Batch, reading: ExecutionContext, *, limit: int | None = None
+    op: Rank, batch: Batch, context: ExecutionContext, *, limit: int | None = None
 ) -> Batch:
     """The rows that have a score, with it.
 
@@ -63,9 +63,9 @@ def rank_rows(
     score = op.score
     variable = score.first.variable if isinstance(score, RrfScore) else score.variable
     numbers, of_rows = _find_distinct(batch.nodes[variable])
-    type_name = reading.nodes_of[variable]
-    ranked = _NodeRanker(reading, type_name, reading.source.get_nodes(type_name), numbers)
-    with reading.budget.reserve(len(numbers) * _NODE_BYTES):
+    type_name = context.nodes_of[variable]
+    ranked = _NodeRanker(context, type_name, context.source.get_nodes(type_name), numbers)
+    with context.budget.reserve(len(numbers) * _NODE_BYTES):
         if isinstance(score, RrfScore):
             found = ranked.fuse_scores(score, window=op.window, limit=limit)
         else:
