@@ -67,10 +67,10 @@ def test_an_empty_graph_is_empty() -> None:
     assert len(to_networkx(view_of(model_graph(SCHEMA)), TYPES)) == 0
 
 
-def test_a_date_that_python_cannot_tell_is_named() -> None:
+def test_a_date_that_python_cannot_hold_is_named() -> None:
     graph = model_graph(SCHEMA)
     add_nodes(graph, "Person", [{"name": "old", "born": -10_000_000}])
-    with pytest.raises(ExecutionError, match="Person: a Date is not in the years"):
+    with pytest.raises(ExecutionError, match="Person: a Date is outside the years"):
         to_networkx(view_of(graph), TYPES)
 
 
