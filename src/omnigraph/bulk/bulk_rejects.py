@@ -235,7 +235,7 @@ def _read_raw_lines(
         texts = lines.texts.take(pa.array(here - lines.first_number)).to_pylist()
         for number, data in zip(here.tolist(), texts, strict=True):
             text = data.decode(errors="replace").rstrip("\r\n")
-            type_name, entity_id = _identify_record(text, accepted)
+            type_name, entity_id = _identify_record(text, accepted, question.split.file_range.type)
             yield RawRecord(number, text[:RAW_CHARS_MAX], type_name, entity_id)
         if last >= wanted[-1]:
             return
@@ -338,14 +338,19 @@ def _to_json_value(value: Any) -> Any:
     return value
 
 
-def _identify_record(text: str, accepted: AcceptedSchema) -> tuple[str | None, str | None]:
+def _identify_record(
+    text: str, accepted: AcceptedSchema, given_type: str | None
+) -> tuple[str | None, str | None]:
     """The type and the id of a record, as far as it can be read."""
     try:
         record = json.loads(text)
     except (ValueError, RecursionError):
-        return None, None
+        return given_type, None
     if not isinstance(record, Mapping):
-        return None, None
+        return given_type, None
+    if given_type is not None:
+        plain_id = record.get("@id", record.get("id"))
+        return given_type, _derive_node_id(record, plain_id, given_type, accepted)
     name = record.get("type", record.get("edge"))
     data = record.get("data")
     if not isinstance(name, str):

@@ -74,18 +74,15 @@ class FileSource(BulkSource):
 
 
 @dataclass(frozen=True, slots=True)
-class TypedFileSource(BulkSource):
-    """Files of tables, at an address for each type."""
+class CombinedSource(BulkSource):
+    """Several sources, such as one for each type, that are loaded together."""
 
-    uris: Mapping[str, str]
-    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    sources: tuple[BulkSource, ...]
 
-    def prepare_ranges(self, place: GraphLocation, folder: str) -> tuple[FileRange, ...]:  # noqa: ARG002 — as others
-        """The files of all types, cut where they can be."""
+    def prepare_ranges(self, place: GraphLocation, folder: str) -> tuple[FileRange, ...]:
+        """The pieces of all of them."""
         return tuple(
-            piece
-            for type_name, uri in self.uris.items()
-            for piece in plan_file_ranges(uri, self.options, type_name=type_name)
+            piece for source in self.sources for piece in source.prepare_ranges(place, folder)
         )
 
 
@@ -95,13 +92,17 @@ class JsonLinesSource(BulkSource):
 
     data: bytes = field(repr=False)
     name: str
+    type: str | None = None
 
     def prepare_ranges(self, place: GraphLocation, folder: str) -> tuple[FileRange, ...]:
         """The lines, staged a piece at a time."""
         notes = get_stores(place).objects
         return tuple(
             _stage_object(
-                notes, folder, block, FileRange(_NO_FILE, Format.JSONL, self.name, end=len(block))
+                notes,
+                folder,
+                block,
+                FileRange(_NO_FILE, Format.JSONL, self.name, self.type, end=len(block)),
             )
             for block in _split_lines(self.data)
         )

@@ -79,7 +79,9 @@ class SplitSink(RowSink):
         absent: AbsentColumns = NONE_ABSENT,
     ) -> None:
         """Keep rows of a type until they are a portion."""
-        # A unit is of one file: all its rows of a type have the same columns.
+        # A portion has rows with the same columns; plain records may have different ones.
+        if type_key in self._waiting and self._absent[type_key] != absent:
+            self._flush_type(type_key)
         self._absent[type_key] = absent
         waiting = self._waiting.setdefault(type_key, [])
         waiting.append((rows, numbers))

@@ -178,10 +178,6 @@ def _split_file(
         raise build_input_error(
             file.uri, f"not a kind of file that can be loaded: {', '.join(_FORMATS)}"
         )
-    if format_ is Format.JSONL and type_name is not None:
-        raise _build_load_error(
-            file.uri, "type", "every record names its own type: leave the type out"
-        )
     if is_compressed:
         size = file.size * _COMPRESSION_RATIO
         rows = size // (_CSV_LINE_BYTES if format_ is Format.CSV else _LINE_BYTES)
@@ -189,21 +185,16 @@ def _split_file(
     elif format_ is Format.CSV:
         yield from _iter_record_ranges(file, options, type_name)
     elif format_ is Format.JSONL:
-        yield from _iter_byte_ranges(file)
+        yield from _iter_byte_ranges(file, type_name)
     else:
         yield from _iter_row_ranges(file, format_, options, type_name)
 
 
-def _build_load_error(name: str, rule: str, problem: str) -> LoadError:
-    violation = Violation(rule, problem, place=sanitize_message(name))
-    return LoadError(format_violations([violation], 1), record=0, violations=[violation])
-
-
-def _iter_byte_ranges(file: SourceFile) -> Iterator[FileRange]:
+def _iter_byte_ranges(file: SourceFile, type_name: str | None) -> Iterator[FileRange]:
     for start in range(0, max(file.size, 1), SPLIT_BYTES):
         end = min(start + SPLIT_BYTES, file.size)
         rows = (end - start) // _LINE_BYTES
-        yield FileRange(file, Format.JSONL, file.uri, None, start, end, rows=rows)
+        yield FileRange(file, Format.JSONL, file.uri, type_name, start, end, rows=rows)
 
 
 def _iter_record_ranges(

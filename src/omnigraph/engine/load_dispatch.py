@@ -7,21 +7,21 @@ of this process or as tasks on Spark; both end in the same commit.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Final, TypeAlias, TypeGuard, cast
+from typing import Any, Final, TypeAlias, TypeGuard, cast
 
 from omnigraph.bulk.bulk_load import BulkLoad, BulkOptions
 from omnigraph.bulk.bulk_sources import (
     BulkSource,
+    CombinedSource,
     FileSource,
     JsonLinesSource,
     TableSource,
-    TypedFileSource,
 )
-from omnigraph.bulk.splits import GraphLocation, Stores
+from omnigraph.bulk.splits import GraphLocation, Stores, build_input_error
 from omnigraph.bulk.task_runner import LocalRunner, Runner, StageProgress
 from omnigraph.engine.commit import commit_of, counts_of
 from omnigraph.engine.commit_loop import SchemaChanged, Terms, WriteOutcome, write
@@ -37,6 +37,12 @@ from omnigraph.storage.objects.source_files import S3, list_source_files
 from omnigraph.versioning import Stream, Transaction
 from omnigraph.writers.inputs import Dialect, InputOptions, InputSource, Text
 from omnigraph.writers.inputs.input_reader import find_table_reader
+from omnigraph.writers.inputs.record_tables import (
+    WrongColumnError,
+    build_column_table,
+    build_record_tables,
+    iter_record_chunks,
+)
 from omnigraph.writers.load_records import LoadMode
 from omnigraph.writers.prepare import Request
 
@@ -45,11 +51,12 @@ AUTO_BYTES_MIN: Final = 1024**3
 # The same where Spark is at hand anyway: a cluster is named in the environment.
 AUTO_CLUSTER_BYTES_MIN: Final = 256 * 1024**2
 _MEMORY: Final = "memory://"
+_PATHS: Final = (str, os.PathLike)
 _CLUSTER_VARIABLES: Final = ("SPARK_MASTER_URL", "SPARK_REMOTE")
 
 
-# What a load reads: besides the sources of one process, files by type, and whatever can be cut.
-AnySource: TypeAlias = InputSource | Mapping[str, str | os.PathLike[str]] | BulkSource
+# What a load reads: besides the sources of one process, whatever can be cut.
+AnySource: TypeAlias = InputSource | BulkSource
 
 
 class LoadEngine(Enum):
@@ -156,7 +163,6 @@ def _load_locally(
     terms: Terms,
 ) -> LoadResult:
     assert not isinstance(source, BulkSource), "what is cut into pieces is a bulk load"
-    assert not _are_files_by_type(source), "files by type are a bulk load"
     operation = LoadOperation(
         session.resources, cast("InputSource", source), mode=request.mode, options=request.options
     )
@@ -190,11 +196,27 @@ def _build_result(
 def _is_bulk(source: AnySource, request: LoadRequest, resources: Resources) -> bool:
     if request.needs_bulk or isinstance(source, BulkSource):
         return True
-    if is_spark_frame(source) or _is_on_s3(source) or _are_files_by_type(source):
+    parts = _list_parts(source, request)
+    if any(is_spark_frame(each) or _is_on_s3(each) for each in parts):
+        return True
+    if _is_by_type(source, request) and all(isinstance(each, _PATHS) for each in parts):
         return True
     if request.engine is LoadEngine.LOCAL or request.options.dialect is not Dialect.STRICT:
         return False
-    return _measure_paths(source, resources) >= _choose_bulk_bytes_min()
+    return _measure_paths(parts, resources) >= _choose_bulk_bytes_min()
+
+
+def _is_by_type(source: object, request: LoadRequest) -> TypeGuard[Mapping[str, Any]]:
+    """Whether a source is a source for each type; with a type, a mapping has its columns."""
+    if not isinstance(source, Mapping) or request.options.type is not None:
+        return False
+    # One record is a mapping, too, and a mistake.
+    return bool(source) and {"type", "edge"}.isdisjoint(source)
+
+
+def _list_parts(source: object, request: LoadRequest) -> list[object]:
+    """The sources of all types, or the one source."""
+    return list(source.values()) if _is_by_type(source, request) else [source]
 
 
 def _choose_bulk_bytes_min() -> int:
@@ -202,12 +224,11 @@ def _choose_bulk_bytes_min() -> int:
     return AUTO_CLUSTER_BYTES_MIN if is_cluster_named else AUTO_BYTES_MIN
 
 
-def _measure_paths(source: object, resources: Resources) -> int:
+def _measure_paths(sources: Iterable[object], resources: Resources) -> int:
     """The size of the files of paths; 0 for what is not a path or does not exist."""
-    paths = list(source.values()) if _are_files_by_type(source) else [source]
     found = 0
-    for path in paths:
-        if isinstance(path, str | os.PathLike):
+    for path in sources:
+        if isinstance(path, _PATHS):
             with suppress(OSError, ValueError, StorageError):
                 files, _ = list_source_files(os.fspath(path), resources.storage.options)
                 found += sum(file.size for file in files)
@@ -223,8 +244,10 @@ def _require_strict(request: LoadRequest) -> None:
 
 def _create_runner(request: LoadRequest, resources: Resources, source: object) -> Runner:
     """Spark where it is asked for; else threads of this process."""
-    wants_spark = request.engine is LoadEngine.SPARK or _needs_spark(source)
-    is_large = _measure_paths(source, resources) >= _choose_bulk_bytes_min()
+    parts = _list_parts(source, request)
+    framed = next((each for each in parts if _needs_spark(each)), None)
+    wants_spark = request.engine is LoadEngine.SPARK or framed is not None
+    is_large = _measure_paths(parts, resources) >= _choose_bulk_bytes_min()
     in_memory = resources.storage.objects.uri.startswith(_MEMORY)
     if request.engine is LoadEngine.AUTO and is_large and has_spark() and not in_memory:
         wants_spark = True
@@ -234,7 +257,7 @@ def _create_runner(request: LoadRequest, resources: Resources, source: object) -
         raise InvalidArgumentError(
             "engine", "executors cannot reach a graph in the memory of this process"
         )
-    runner: Runner = import_spark_module("frame_load").make_runner(source, request.stages)
+    runner: Runner = import_spark_module("frame_load").make_runner(framed, request.stages)
     return runner
 
 
@@ -249,27 +272,61 @@ def _build_bulk_source(source: AnySource, request: LoadRequest, resources: Resou
     """A source that can be cut into pieces."""
     if isinstance(source, BulkSource):
         return source
-    type_name = request.options.type
-    if isinstance(source, str | os.PathLike):
+    if not _is_by_type(source, request):
+        return _build_single_source(source, request.options.type, request, resources)
+    if any(map(is_spark_frame, source.values())):
+        return _build_frame_source(source)
+    return CombinedSource(
+        tuple(_build_single_source(each, name, request, resources) for name, each in source.items())
+    )
+
+
+def _build_single_source(
+    source: object, type_name: str | None, request: LoadRequest, resources: Resources
+) -> BulkSource:
+    if isinstance(source, _PATHS):
         return FileSource(os.fspath(source), type_name, resources.storage.options)
-    if _are_files_by_type(source):
-        uris = {name: os.fspath(path) for name, path in source.items()}
-        return TypedFileSource(uris, resources.storage.options)
     if isinstance(source, Text):
         text = source.text
         data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
-        return JsonLinesSource(data, source.name)
+        return JsonLinesSource(data, source.name, type_name)
     if is_spark_frame(source):
-        found: BulkSource = import_spark_module("frame_load").FrameSource(
-            ((_require_type_name(type_name), source),)
-        )
-        return found
+        return _build_frame_source({_require_type_name(type_name): source})
     reader = find_table_reader(source)
-    if reader is None:
+    if reader is not None:
+        return TableSource(reader, _require_type_name(type_name))
+    if type_name is None or isinstance(source, bytes) or not isinstance(source, Iterable):
         raise InvalidArgumentError(
-            "source", "a bulk load takes a path, Text, a table or a frame, not single records"
+            "source",
+            "a bulk load takes a path, Text, a table or a frame, not single records",
+            hint="give records of one type with type=NAME",
         )
-    return TableSource(reader, _require_type_name(type_name))
+    return _build_record_source(source, type_name, is_patch=request.options.is_patch)
+
+
+def _build_frame_source(frames: Mapping[str, object]) -> BulkSource:
+    """Frames of Spark by their types."""
+    if not all(map(is_spark_frame, frames.values())):
+        raise InvalidArgumentError(
+            "source", "frames of Spark are not loaded together with other sources"
+        )
+    found: BulkSource = import_spark_module("frame_load").FrameSource(tuple(frames.items()))
+    return found
+
+
+def _build_record_source(source: Iterable[Any], type_name: str, *, is_patch: bool) -> BulkSource:
+    """A dict of columns, or plain records, as tables."""
+    try:
+        if isinstance(source, Mapping):
+            return TableSource(build_column_table(source).to_reader(), type_name)
+        tables = [
+            table
+            for chunk in iter_record_chunks(source)
+            for table, _ in build_record_tables(chunk, first_number=1, is_patch=is_patch)
+        ]
+    except (WrongColumnError, TypeError) as failure:
+        raise build_input_error("records", str(failure)) from failure
+    return CombinedSource(tuple(TableSource(table.to_reader(), type_name) for table in tables))
 
 
 def _require_type_name(type_name: str | None) -> str:
@@ -282,18 +339,6 @@ def is_spark_frame(source: object) -> bool:
     """Whether something is a DataFrame of Spark, classic or remote."""
     kind = type(source)
     return kind.__module__.partition(".")[0] == "pyspark" and kind.__name__ == "DataFrame"
-
-
-def _are_files_by_type(source: object) -> TypeGuard[Mapping[str, str | os.PathLike[str]]]:
-    """Whether a source names the files of each type."""
-    return (
-        isinstance(source, Mapping)
-        and bool(source)
-        and all(isinstance(path, str | os.PathLike) for path in source.values())
-        and all(isinstance(name, str) for name in source)
-        and "type" not in source
-        and "edge" not in source
-    )
 
 
 def _needs_spark(source: object) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -110,6 +111,8 @@ def _can_be_read_again(source: object) -> bool:
     """
     if isinstance(source, _REPEATABLE):
         return True
+    if isinstance(source, Mapping):
+        return all(map(_can_be_read_again, source.values()))
     return type(source).__module__.partition(".")[0] in _FRAMES and hasattr(source, "columns")
 
 

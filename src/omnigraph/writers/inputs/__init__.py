@@ -16,6 +16,7 @@ schema, only the form of values is checked here.
     csv_records       where the records of a CSV file start and end
     csv_ranges        a CSV file cut into ranges of bytes
     input_tables      tables and frames of one type
+    record_tables     lists of records and dicts of columns as tables
     coerced_columns   columns as columns of property values, by casts
     row_sink          collects rows, places and rejected records from all readers
     required_values   values that must be present

@@ -1,6 +1,7 @@
 """Lines many at a time, by Arrow's JSON reader: whatever is in doubt is left to the exact one.
 
-Lines are grouped by the type they seem to name. Each group is read with a schema that holds exactly
+Lines are grouped by the type they seem to name; plain records are all of the type that the caller
+names. Each group is read with a schema that holds exactly
 the members of that type, so that unknown and repeated members, wrong types, numbers out of range
 and broken JSON make Arrow refuse. A group that is refused is cut into smaller ones, down to a few
 lines. Arrow is more generous than a record may be in some points; lines that meet one are in doubt:
@@ -13,7 +14,8 @@ lines. Arrow is more generous than a record may be in some points; lines that me
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, arrow_type_of
+from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape, arrow_type_of
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.schema.property_types import (
     FLOATS,
@@ -36,7 +38,8 @@ from omnigraph.schema.property_types import (
 )
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.inputs.coerced_columns import WrongArrowTypeError, coerce_column, owners_of
-from omnigraph.writers.inputs.exact_json import decode_line, resolve_type
+from omnigraph.writers.inputs.exact_json import RecordPart, decode_line, resolve_type
+from omnigraph.writers.inputs.input_tables import map_system_names, resolve_named_type
 from omnigraph.writers.inputs.line_blocks import Lines
 from omnigraph.writers.inputs.required_values import type_of
 from omnigraph.writers.inputs.row_sink import RecordError, RowNumbers, RowSink, incoming_schema_of
@@ -56,17 +59,9 @@ _NAMES = pa.schema([("type", pa.utf8()), ("edge", pa.utf8())])
 _NULL_MEMBER = r'"(id|data|from|to)"\s*:\s*null'
 # Letters and other ASCII that no writer escapes, but that could hide the name of a member.
 _ESCAPED_LETTER = r"\\u00[4-7]"
+_ESCAPED_NAME = r"\\u00[2-7]"
 
 _Mask = np.ndarray[Any, np.dtype[np.bool_]]
-
-
-@dataclass(frozen=True, slots=True)
-class RecordPart:
-    """Rows of one type and their numbers."""
-
-    type_key: TypeKey
-    rows: pa.Table
-    numbers: RowNumbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +69,8 @@ class _LineGroup:
     """Lines that seem to be records of one type, by the name they give it."""
 
     type_key: TypeKey
-    member: str
-    name: str
+    # Under which member a record names its type; None for plain records.
+    member: str | None
     texts: pa.Array
     numbers: RowNumbers
     # No `null` and no escape is anywhere in the block of the lines.
@@ -106,11 +101,14 @@ def _iter_groups(lines: Lines, reading: RowSink) -> Iterator[_LineGroup]:
     if not candidates.all():
         texts, numbers = texts.filter(pa.array(candidates)), numbers[candidates]
     texts, numbers = _select_valid_texts(texts, numbers)
+    is_plain = b"null" not in lines.block and b"\\u00" not in lines.block
+    if reading.options.type is not None:
+        yield _LineGroup(resolve_named_type(reading), None, texts, numbers, is_plain)
+        return
     members, names = _guess_types(texts)
     labels = pc.binary_join_element_wise(members, names, " ").dictionary_encode()
     if len(labels.dictionary) > _NAMES_MAX:
         return
-    is_plain = b"null" not in lines.block and b"\\u00" not in lines.block
     codes = labels.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     for code, label in enumerate(labels.dictionary.to_pylist()):
         member, _, name = label.partition(" ")
@@ -119,7 +117,7 @@ def _iter_groups(lines: Lines, reading: RowSink) -> Iterator[_LineGroup]:
         except RecordError:
             continue
         chosen = codes == code
-        group = _LineGroup(type_key, member, name, texts, numbers, is_plain)
+        group = _LineGroup(type_key, member, texts, numbers, is_plain)
         if not chosen.all():
             mask = pa.array(chosen)
             group = replace(group, texts=texts.filter(mask), numbers=numbers[chosen])
@@ -159,9 +157,9 @@ def _read_group(group: _LineGroup, reading: RowSink) -> Iterator[RecordPart]:
     count = len(group.texts)
     if count < _LINES_MIN:
         return
-    part = _read_all_lines(group, reading)
-    if part is not None:
-        yield part
+    parts = _read_all_lines(group, reading)
+    if parts is not None:
+        yield from parts
         return
     # A compatible block is read by Arrow as a whole or not at all.
     if not reading.is_strict or count <= _LINES_MIN:
@@ -171,15 +169,16 @@ def _read_group(group: _LineGroup, reading: RowSink) -> Iterator[RecordPart]:
         yield from _read_group(group.slice_lines(start, min(step, count - start)), reading)
 
 
-def _read_all_lines(group: _LineGroup, reading: RowSink) -> RecordPart | None:
+def _read_all_lines(group: _LineGroup, reading: RowSink) -> list[RecordPart] | None:
     """The rows of all lines that are beyond doubt; None when Arrow refuses one of them."""
     type_ = type_of(reading.accepted, group.type_key)
     types = {name: property_.type for name, property_ in type_.properties.items()}
-    parsed = _parse_lines(group.texts, _schema_of(group, types), unexpected="error")
+    make_schema = _plain_schema_of if group.member is None else _schema_of
+    parsed = _parse_lines(group.texts, make_schema(group, types), unexpected="error")
     if parsed is None:
         return None
-    doubts = [None if group.is_plain else _find_null_members(group.texts)]
-    data = parsed["data"].combine_chunks()
+    doubts = [None if group.is_plain else _find_null_members(group)]
+    data = (parsed["data"] if group.member else parsed.to_struct_array()).combine_chunks()
     shape = reading.shape_of(group.type_key)
     columns: dict[str, pa.Array] = {}
     for name, property_type in types.items():
@@ -194,12 +193,34 @@ def _read_all_lines(group: _LineGroup, reading: RowSink) -> RecordPart | None:
     schema = incoming_schema_of(shape)
     arrays = [(fixed | columns)[name] for name in schema.names]
     rows = pa.table(arrays, schema=schema)
-    return _select_certain(group, rows, [*doubts, *more_doubts])
+    absent = _find_absent_members(group, rows, shape) if reading.options.is_patch else {}
+    return _select_certain(group, rows, [*doubts, *more_doubts], absent)
+
+
+def _find_absent_members(
+    group: _LineGroup, rows: pa.Table, shape: TableShape
+) -> dict[str, np.ndarray[Any, np.dtype[np.bool_]]]:
+    """For each column, the plain records that do not have the member, if some do not.
+
+    A name in quotes before a colon is a member: within a text, its quotes are escaped.
+    """
+    found: dict[str, _Mask] = {}
+    for name, column in shape.columns.items() if group.member is None else ():
+        if name not in shape.key and rows[column].null_count:
+            is_there = pc.match_substring_regex(group.texts, f'"{re.escape(name)}"\\s*:')
+            is_absent = ~is_there.to_numpy(zero_copy_only=False)
+            if is_absent.any():
+                found[column] = is_absent
+    return found
 
 
 def _select_certain(
-    group: _LineGroup, rows: pa.Table, doubts: list[pa.Array | None]
-) -> RecordPart | None:
+    group: _LineGroup,
+    rows: pa.Table,
+    doubts: list[pa.Array | None],
+    absent: Mapping[str, _Mask],
+) -> list[RecordPart]:
+    """The rows without a doubt, in parts whose records have the same members."""
     numbers = group.numbers
     is_doubtful = np.zeros(len(numbers), np.bool_)
     for doubt in doubts:
@@ -207,12 +228,25 @@ def _select_certain(
             is_doubtful |= doubt.to_numpy(zero_copy_only=False)
     if is_doubtful.any():
         rows, numbers = rows.filter(pa.array(~is_doubtful)), numbers[~is_doubtful]
-    return RecordPart(group.type_key, rows, numbers)
+    if not absent:
+        return [RecordPart(group.type_key, rows, numbers)]
+    masks = np.stack([mask[~is_doubtful] for mask in absent.values()], axis=1)
+    patterns, owners = np.unique(masks, axis=0, return_inverse=True)
+    parts = []
+    for place, pattern in enumerate(patterns):
+        chosen = np.flatnonzero(owners.reshape(-1) == place)
+        columns = frozenset(
+            column for column, is_set in zip(absent, pattern, strict=True) if is_set
+        )
+        parts.append(
+            RecordPart(group.type_key, rows.take(pa.array(chosen)), numbers[chosen], columns)
+        )
+    return parts
 
 
 def _schema_of(group: _LineGroup, types: dict[str, PropertyType]) -> pa.Schema:
     """Exactly the members that a strict record of the type may have."""
-    counted = _find_count_columns(group.texts, types)
+    counted = _find_count_columns(group, types)
     members = [
         pa.field(name, _json_type_of(type_, is_count=name in counted))
         for name, type_ in types.items()
@@ -222,6 +256,18 @@ def _schema_of(group: _LineGroup, types: dict[str, PropertyType]) -> pa.Schema:
     ends = ["from", "to"] if group.type_key.kind is TypeKind.EDGE else []
     texts = [pa.field(name, pa.utf8()) for name in (group.member, "id", *ends)]
     return pa.schema([*texts, pa.field("data", pa.struct(members))])
+
+
+def _plain_schema_of(group: _LineGroup, types: dict[str, PropertyType]) -> pa.Schema:
+    """Exactly the members that a plain record of the type may have."""
+    fixed = map_system_names(group.type_key, types)
+    counted = _find_count_columns(group, types, fixed)
+    members = [
+        pa.field(name, _json_type_of(type_, is_count=name in counted))
+        for name, type_ in types.items()
+    ]
+    ids = [pa.field(name, pa.int64() if name in counted else pa.utf8()) for name in fixed]
+    return pa.schema([*members, *ids])
 
 
 def _json_type_of(type_: PropertyType, *, is_count: bool) -> pa.DataType:
@@ -240,16 +286,20 @@ def _json_type_of(type_: PropertyType, *, is_count: bool) -> pa.DataType:
     return arrow_type_of(type_)
 
 
-def _find_count_columns(texts: pa.Array, types: dict[str, PropertyType]) -> set[str]:
-    """Dates that the first lines give as counts; the schema will find out if others do not."""
+def _find_count_columns(
+    group: _LineGroup, types: dict[str, PropertyType], fixed: Iterable[str] = ()
+) -> set[str]:
+    """Dates and ids that the first lines give as numbers; the schema finds out if others do not."""
     temporal = [name for name, type_ in types.items() if _element_of(type_) in _TEMPORAL]
-    if not temporal:
+    names = [*temporal, *fixed]
+    if not names:
         return set()
     counted: set[str] = set()
-    for text in texts.slice(0, _SAMPLE_LINES).to_pylist():
+    for text in group.texts.slice(0, _SAMPLE_LINES).to_pylist():
         try:
-            data = decode_line(text)["data"]
-            samples = {name: data.get(name) for name in temporal}
+            record = decode_line(text)
+            data = record["data"] if group.member else record
+            samples = {name: data.get(name) for name in names}
         except (RecordError, TypeError, KeyError, AttributeError):
             continue
         for name, value in samples.items():
@@ -284,8 +334,14 @@ def _parse_lines(texts: pa.Array, schema: pa.Schema, *, unexpected: str) -> pa.T
     return parsed if parsed.num_rows == len(texts) else None
 
 
-def _find_null_members(texts: pa.Array) -> pa.Array:
-    """Lines where a member that must be there with a value, or not at all, may be null."""
+def _find_null_members(group: _LineGroup) -> pa.Array:
+    """Lines where a member that must be there with a value, or not at all, may be null.
+
+    In plain records null is a value, but a name that is written in escapes is not found.
+    """
+    texts = group.texts
+    if group.member is None:
+        return pc.match_substring_regex(texts, _ESCAPED_NAME)
     has_null = pc.match_substring_regex(texts, _NULL_MEMBER)
     has_escape = pc.match_substring_regex(texts, _ESCAPED_LETTER)
     return pc.or_(has_null, has_escape)
@@ -315,6 +371,8 @@ def _build_fixed_columns(
     parsed: pa.Table, data: pa.Array, group: _LineGroup, types: dict[str, PropertyType]
 ) -> tuple[dict[str, pa.Array], list[pa.Array]]:
     """The ids and ends, and rows where something about them is in doubt."""
+    if group.member is None:
+        return _build_plain_columns(parsed, group, types)
     ids = parsed["id"].combine_chunks()
     doubts = []
     if "id" not in types:
@@ -326,4 +384,20 @@ def _build_fixed_columns(
         for member, column in (("from", SOURCE_COLUMN), ("to", TARGET_COLUMN)):
             fixed[column] = parsed[member].combine_chunks()
             doubts.append(fixed[column].is_null())
+    return fixed, doubts
+
+
+def _build_plain_columns(
+    parsed: pa.Table, group: _LineGroup, types: dict[str, PropertyType]
+) -> tuple[dict[str, pa.Array], list[pa.Array]]:
+    """The ids and ends of plain records, and rows that lack an end or have two of one."""
+    fixed: dict[str, pa.Array] = {}
+    doubts = []
+    for name, column in map_system_names(group.type_key, types).items():
+        values = parsed[name].combine_chunks().cast(pa.utf8())
+        if column in fixed:
+            doubts.append(pc.and_(fixed[column].is_valid(), values.is_valid()))
+            values = pc.coalesce(fixed[column], values)
+        fixed[column] = values
+    doubts += [values.is_null() for column, values in fixed.items() if column != ID_COLUMN]
     return fixed, doubts

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +21,8 @@ from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.writers.inputs.input_rows import NONE_ABSENT, AbsentColumns
+from omnigraph.writers.inputs.input_tables import map_system_names, resolve_named_type
 from omnigraph.writers.inputs.required_values import iter_required_columns, type_of
 from omnigraph.writers.inputs.row_sink import (
     RecordError,
@@ -40,18 +43,35 @@ Members = Mapping[str, Any]  # Any: the value of a JSON member
 _NODE_ENVELOPE = frozenset({"type", "id", "data"})
 _EDGE_ENVELOPE = frozenset({"edge", "from", "to", "id", "data"})
 _NO_MEMBERS: Members = {}
+_TYPE_HINT = "for records without a type: --type NAME on the command line, type=NAME in Python"
 _BEYOND_BLANKS = re.compile(r"[^ \t\r\n]")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
+@dataclass(frozen=True, slots=True)
+class RecordPart:
+    """Rows of one type, their numbers, and the columns that none of their records has."""
+
+    type_key: TypeKey
+    rows: pa.Table
+    numbers: RowNumbers
+    absent: AbsentColumns = NONE_ABSENT
+
+
 class RecordReader:
-    """Turns records into rows; a record that is refused is noted and left out."""
+    """Turns records into rows; a record that is refused is noted and left out.
+
+    If the caller names the type, a record is plain: its members are properties, its id and, for an
+    edge, its ends, as in a row of a table. Otherwise a record names its type and has its properties
+    in `data`.
+    """
 
     def __init__(self, reading: RowSink) -> None:
         self._reading = reading
-        self._rows: dict[TypeKey, _TypeRows] = {}
+        self._rows: dict[tuple[TypeKey, AbsentColumns], _TypeRows] = {}
         # Edge types go by any case of their name.
         self._types: dict[tuple[str, str], _TypeRows] = {}
+        self._plain = None if reading.options.type is None else _PlainMembers(reading)
 
     def read_record(self, record: object, number: int) -> None:
         """Keep the row of a record, or note all that is wrong with it."""
@@ -61,20 +81,32 @@ class RecordReader:
         for problem in problems:
             self._reading.reject_record(number, problem)
 
-    def drain_rows(self) -> dict[TypeKey, tuple[pa.Table, RowNumbers]]:
+    def drain_rows(self) -> list[RecordPart]:
         """The rows read since the last time, by type, in the order of their records."""
-        for key, rows in self._rows.items():
+        for (key, _), rows in self._rows.items():
             if rows.refused.numbers:
                 self._reading.check_rejected_rows(key, *rows.refused.drain_rows())
-        return {
-            key: rows.good.drain_rows() for key, rows in self._rows.items() if rows.good.numbers
-        }
+        return [
+            RecordPart(key, *rows.good.drain_rows(), absent)
+            for (key, absent), rows in self._rows.items()
+            if rows.good.numbers
+        ]
 
     def _read_members(self, record: object, number: int, problems: list[RecordError]) -> None:
         if not isinstance(record, Mapping):
             raise RecordError(f"a record must be one object, got {format_value(record)}")
+        if self._plain is not None:
+            absent = self._plain.find_absent(record)
+            rows = self._get_rows(self._plain.type_key, absent)
+            if self._reading.is_strict:
+                problems += self._plain.iter_unknown_members(record)
+            fixed = self._plain.find_fixed_values(record, problems)
+            rows.add_row(number, fixed, record, problems)
+            return
         if "type" not in record and "edge" not in record:
-            raise RecordError("expected 'type' or 'edge' field, exactly one of 'type' or 'edge'")
+            raise RecordError(
+                "expected 'type' or 'edge' field, exactly one of 'type' or 'edge'", hint=_TYPE_HINT
+            )
         kind = "type" if "type" in record else "edge"
         rows = self._get_type_rows(kind, _require_text_member(record, kind))
         data = record.get("data", _NO_MEMBERS)
@@ -94,10 +126,64 @@ class RecordReader:
     def _get_type_rows(self, kind: str, name: str) -> _TypeRows:
         if (kind, name) not in self._types:
             key = resolve_type(self._reading, kind, name)
-            if key not in self._rows:
-                self._rows[key] = _TypeRows(self._reading, key)
-            self._types[kind, name] = self._rows[key]
+            self._types[kind, name] = self._get_rows(key, NONE_ABSENT)
         return self._types[kind, name]
+
+    def _get_rows(self, key: TypeKey, absent: AbsentColumns) -> _TypeRows:
+        if (key, absent) not in self._rows:
+            self._rows[key, absent] = _TypeRows(self._reading, key, absent)
+        return self._rows[key, absent]
+
+
+class _PlainMembers:
+    """What the members of a plain record of one type stand for."""
+
+    def __init__(self, reading: RowSink) -> None:
+        self.type_key = resolve_named_type(reading)
+        type_, shape = type_of(reading.accepted, self.type_key), reading.shape_of(self.type_key)
+        self._properties = frozenset(type_.properties)
+        types = {name: property_.type for name, property_ in type_.properties.items()}
+        # The names of the id and of each end, in the order of the columns of a row.
+        self._fixed: dict[str, list[str]] = {}
+        for name, column in map_system_names(self.type_key, types).items():
+            self._fixed.setdefault(column, []).append(name)
+        self._known = self._properties.union(*self._fixed.values())
+        # A record of a merge leaves what it does not mention as it is.
+        self._optional = {
+            name: shape.columns[name]
+            for name in type_.properties
+            if reading.options.is_patch and name not in shape.key
+        }
+
+    def find_absent(self, record: Members) -> AbsentColumns:
+        """The columns of which a record says nothing, if that differs from null."""
+        return frozenset(column for name, column in self._optional.items() if name not in record)
+
+    def iter_unknown_members(self, record: Members) -> Iterator[RecordError]:
+        """The members that a strict record of this type cannot have."""
+        unknown = sorted(record.keys() - self._known, key=str)
+        if "data" in unknown and not {"type", "edge"}.isdisjoint(unknown):
+            raise RecordError("the record names its own type: leave the type out", rule="type")
+        for name in unknown:
+            yield _build_unknown_error(
+                name, "unknown input field", known=self._known, type_name=self.type_key.name
+            )
+
+    def find_fixed_values(self, record: Members, problems: list[RecordError]) -> list[str | None]:
+        """The id and the ends of a record."""
+        found: list[str | None] = []
+        for column, names in self._fixed.items():
+            found.append(None)
+            with _collect_errors(problems):
+                given = [name for name in names if record.get(name) is not None]
+                if len(given) > 1:
+                    problem = f"'{given[0]}' and '{given[1]}' exclude each other"
+                    raise RecordError(problem, rule="id" if column == ID_COLUMN else "member")
+                if given:
+                    found[-1] = _require_id(record, given[0])
+                elif column != ID_COLUMN:
+                    raise RecordError(f"requires field '{names[0]}'", rule="member")
+        return found
 
 
 def resolve_type(reading: RowSink, kind: str, name: str) -> TypeKey:
@@ -143,7 +229,7 @@ class _ColumnLists:
 class _TypeRows:
     """The rows of one type: those that are good, and what is good of refused ones."""
 
-    def __init__(self, reading: RowSink, key: TypeKey) -> None:
+    def __init__(self, reading: RowSink, key: TypeKey, absent: AbsentColumns) -> None:
         type_: NodeType | EdgeType = type_of(reading.accepted, key)
         shape = reading.shape_of(key)
         self._is_edge = key.kind is TypeKind.EDGE
@@ -159,8 +245,8 @@ class _TypeRows:
         ]
         self._required = {
             name: message
-            for _, name, message in iter_required_columns(type_, shape)
-            if name is not None
+            for column, name, message in iter_required_columns(type_, shape)
+            if name is not None and column not in absent
         }
 
     def iter_unknown_members(self, record: Members, data: object) -> Iterator[RecordError]:
@@ -248,6 +334,13 @@ def _require_text_member(members: Members, name: str) -> str:
         return require_text(value)
     except MisfitError as misfit:
         raise RecordError(f"field '{name}': {misfit}") from misfit
+
+
+def _require_id(members: Members, name: str) -> str:
+    """An id, which may be the number that a key spells."""
+    value = members[name]
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return str(value) if is_number else _require_text_member(members, name)
 
 
 def _build_unknown_error(

@@ -6,8 +6,8 @@ import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from io import BytesIO
-from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -19,21 +19,36 @@ import pyarrow.parquet as pq
 from omnigraph.errors import LoadError
 from omnigraph.lang.quoting import sanitize_message
 from omnigraph.schema.accepted_schema import AcceptedSchema
+from omnigraph.writers.inputs.coerced_columns import coerce_column
 from omnigraph.writers.inputs.csv_reader import read_csv
 from omnigraph.writers.inputs.csv_records import CsvRecords
 from omnigraph.writers.inputs.exact_json import RecordReader
 from omnigraph.writers.inputs.input_rows import Input, InputOptions, Text
-from omnigraph.writers.inputs.input_tables import BATCH_ROWS, read_table, resolve_named_type
+from omnigraph.writers.inputs.input_tables import (
+    BATCH_ROWS,
+    mention_named_type,
+    read_numbered_batches,
+    read_table,
+    resolve_named_type,
+)
 from omnigraph.writers.inputs.json_reader import read_json
-from omnigraph.writers.inputs.row_sink import RecordError, RowSink, require_no_type
+from omnigraph.writers.inputs.record_tables import (
+    WrongColumnError,
+    build_column_table,
+    build_record_tables,
+    is_rectangular,
+    iter_column_records,
+    iter_record_chunks,
+)
+from omnigraph.writers.inputs.row_sink import RecordError, RowSink
 
-_CHUNK_RECORDS = 8_192
 _COMPRESSED = (".gz", ".zst", ".bz2")
 _PATTERN = "*?["
 
 # Part files are data; these are notes that their writers leave beside them.
 _HIDDEN_PREFIXES = ("_", ".")
 _RECORD_OPENINGS = ("{", "[")
+_COLUMNS_HINT = "a dict of columns needs the type of its rows: type=NAME"
 _TEXT_HINT = "a str is a path: give a text of records as omnigraph.writers.inputs.Text(...)"
 
 
@@ -46,7 +61,7 @@ class ArrowStream(Protocol):
 
 # A path as a text or a `Path`; a table, reader, dataset or frame of one type; records as a text or
 # as mappings. Pandas frames are taken for what they are, though nothing here names pandas.
-InputSource: TypeAlias = (
+SingleSource: TypeAlias = (
     str
     | os.PathLike[str]
     | Text
@@ -57,29 +72,77 @@ InputSource: TypeAlias = (
     | ArrowStream
     | Iterable[Mapping[str, Any]]
 )
+# A mapping has columns if the type of its rows is given, and otherwise a source for each type.
+InputSource: TypeAlias = SingleSource | Mapping[str, Any]
 
 
 def read_input(source: InputSource, accepted: AcceptedSchema, options: InputOptions) -> Input:
     """The rows of a source by type, or a `LoadError` that tells up to 20 places and what is wrong.
 
-    A table needs the type of its rows in the options; records name theirs.
+    Records name their types, unless the options do. A table needs the type of its rows there.
     """
     reading = RowSink(accepted, options)
+    if isinstance(source, Mapping) and options.type is None:
+        _read_types(source, reading)
+    else:
+        _read_source(source, reading)
+    return reading.finish_input()
+
+
+def _read_types(source: Mapping[str, Any], reading: RowSink) -> None:
+    """Read a source for each type."""
+    if not source or not {"type", "edge"}.isdisjoint(source):
+        problem = "an empty dict" if not source else "one record: give a list of records"
+        raise _build_source_error(f"cannot load {problem}", reading)
+    options = reading.options
+    for name, each in source.items():
+        reading.begin_file("types", noun="type")
+        if not isinstance(name, str):
+            raise _build_source_error(f"a {type(name).__name__} is not the name of a type", reading)
+        reading.options = replace(options, type=name)
+        resolve_named_type(reading, hint=_COLUMNS_HINT)
+        _read_source(each, reading, name)
+    reading.options = options
+
+
+def _read_source(source: Any, reading: RowSink, name: str | None = None) -> None:
     if isinstance(source, Text):
         _read_text(source, reading)
     elif isinstance(source, str | os.PathLike):
         read_path(Path(source), reading)
     elif (reader := _find_reader(source, reading)) is not None:
-        reading.begin_file("table", noun="row")
+        reading.begin_file(name or "table", noun="row")
         read_table(_iter_batches(reader, reading), reader.schema, reading)
+    elif isinstance(source, Mapping):
+        _read_columns(source, reading, name or "columns")
     else:
-        _read_records(source, reading)
-    return reading.finish_input()
+        _read_records(source, reading, name or "records")
+
+
+def _build_source_error(problem: str, reading: RowSink, hint: str | None = None) -> LoadError:
+    """The error for something that is not a source."""
+    reading.begin_file("source", noun="record")
+    return reading.build_failure(0, RecordError(problem, rule="source", hint=hint))
+
+
+def _read_columns(source: Mapping[str, Any], reading: RowSink, name: str) -> None:
+    reading.begin_file(name, noun="row")
+    try:
+        table = build_column_table(source)
+    except WrongColumnError as failure:
+        if is_rectangular(source):
+            # Row by row, the error names the value that does not fit.
+            records = list(iter_column_records(source))
+            _read_exactly(records, 1, RecordReader(reading), reading)
+            return
+        raise reading.build_failure(
+            0, RecordError(sanitize_message(str(failure)), rule="source")
+        ) from failure
+    read_table(table.to_batches(), table.schema, reading)
 
 
 def _read_text(source: Text, reading: RowSink) -> None:
     reading.begin_file(source.name, noun="line" if reading.is_strict else "record")
-    require_no_type(reading)
     text = source.text
     # Half a surrogate pair becomes bytes that are no UTF-8, and is refused as such.
     data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
@@ -126,9 +189,9 @@ def _iter_batches(reader: pa.RecordBatchReader, reading: RowSink) -> Iterator[pa
         yield batch
 
 
-def _read_records(source: Any, reading: RowSink) -> None:
-    reading.begin_file("records", noun="record")
-    if isinstance(source, Mapping | bytes | bytearray) or not isinstance(source, Iterable):
+def _read_records(source: Any, reading: RowSink, name: str) -> None:
+    reading.begin_file(name, noun="record")
+    if isinstance(source, bytes | bytearray) or not isinstance(source, Iterable):
         raise reading.build_failure(
             0,
             RecordError(
@@ -137,14 +200,41 @@ def _read_records(source: Any, reading: RowSink) -> None:
                 rule="source",
             ),
         )
-    require_no_type(reading)
-    exact, numbered = RecordReader(reading), enumerate(source, start=1)
-    while chunk := list(islice(numbered, _CHUNK_RECORDS)):
-        for number, record in chunk:
-            exact.read_record(record, number)
-        for type_key, found in exact.drain_rows().items():
-            reading.add_rows(type_key, *found)
-        reading.count_records(len(chunk))
+    exact, number = RecordReader(reading), 1
+    if reading.options.type is not None:
+        mention_named_type(reading)
+    for chunk in iter_record_chunks(source):
+        if reading.options.type is None or not _read_many(chunk, number, reading):
+            _read_exactly(chunk, number, exact, reading)
+        number += len(chunk)
+
+
+def _read_many(records: list[Any], first_number: int, reading: RowSink) -> bool:
+    """Read plain records as tables; False if some are not records, or their values differ."""
+    if not all(isinstance(record, Mapping) for record in records):
+        return False
+    is_patch = reading.options.is_patch
+    try:
+        tables = build_record_tables(records, first_number=first_number, is_patch=is_patch)
+    except WrongColumnError:
+        return False
+    if any("data" in table.column_names for table, _ in tables):
+        # Most likely a record with a type of its own, of which the exact reader has more to say.
+        return False
+    for table, numbers in tables:
+        parts = ((batch, numbers) for batch in table.combine_chunks().to_batches())
+        read_numbered_batches(parts, table.schema, reading, convert_column=coerce_column)
+    return True
+
+
+def _read_exactly(
+    records: list[Any], first_number: int, exact: RecordReader, reading: RowSink
+) -> None:
+    for number, record in enumerate(records, start=first_number):
+        exact.read_record(record, number)
+    for part in exact.drain_rows():
+        reading.add_rows(part.type_key, part.rows, part.numbers, part.absent)
+    reading.count_records(len(records))
 
 
 def read_path(path: Path, reading: RowSink) -> None:
@@ -223,7 +313,6 @@ def _raise_readable_errors(reading: RowSink) -> Iterator[None]:
 
 def _read_json_file(file: Path, reading: RowSink) -> None:
     reading.begin_file(str(file), noun="line" if reading.is_strict else "record")
-    require_no_type(reading)
     with pa.input_stream(str(file), compression="detect") as stream:
         read_json(stream, reading)
 

@@ -101,7 +101,7 @@ def read_numbered_batches(
         reading.count_records(batch.num_rows)
 
 
-def resolve_named_type(reading: RowSink) -> TypeKey:
+def resolve_named_type(reading: RowSink, *, hint: str | None = None) -> TypeKey:
     """The type that the caller says the rows are of: `Person`, or `node:Person` to be precise."""
     catalog, name = reading.accepted.catalog, reading.options.type
     if name is None:
@@ -120,9 +120,16 @@ def resolve_named_type(reading: RowSink) -> TypeKey:
     if kind in ("", "edge") and edge is not None:
         return TypeKey(TypeKind.EDGE, edge.name)
     unknown = RecordError(
-        f"unknown type '{sanitize_text(name)}'", rule="type", value=sanitize_text(name)
+        f"unknown type '{sanitize_text(name)}'", rule="type", hint=hint, value=sanitize_text(name)
     )
     raise reading.build_failure(0, unknown.with_suggestion(bare, [*catalog.nodes, *catalog.edges]))
+
+
+def mention_named_type(reading: RowSink) -> None:
+    """Keep no rows of the named type: a type that occurs without rows occurs nevertheless."""
+    type_key = resolve_named_type(reading)
+    empty = incoming_schema_of(reading.shape_of(type_key)).empty_table()
+    reading.add_rows(type_key, empty, np.array([], np.int64))
 
 
 @dataclass(frozen=True)
@@ -143,7 +150,7 @@ class _TableColumns:
         """Find the columns, or raise the error that tells which are unknown, missing or twice."""
         type_ = type_of(reading.accepted, type_key)
         types = {name: property_.type for name, property_ in type_.properties.items()}
-        names = _map_system_names(type_key, types)
+        names = map_system_names(type_key, types)
         marks = (REFUSED, ORIGIN) if reading.may_mark else ()
         given = [name for name in schema.names if name not in marks]
         shape = reading.shape_of(type_key)
@@ -288,7 +295,7 @@ class _TableColumns:
         )
 
 
-def _map_system_names(type_key: TypeKey, types: dict[str, PropertyType]) -> dict[str, str]:
+def map_system_names(type_key: TypeKey, types: dict[str, PropertyType]) -> dict[str, str]:
     """The physical column of every name that stands for the id or an end."""
     ends = _ENDS if type_key.kind is TypeKind.EDGE else {}
     names = {name: column for column, aliases in ends.items() for name in aliases}

@@ -7,13 +7,15 @@ from itertools import groupby
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.writers.inputs.arrow_json import RecordPart, read_lines
+from omnigraph.writers.inputs.arrow_json import read_lines
 from omnigraph.writers.inputs.exact_json import (
     BrokenJsonError,
+    RecordPart,
     RecordReader,
     decode_line,
     decode_next,
 )
+from omnigraph.writers.inputs.input_tables import mention_named_type
 from omnigraph.writers.inputs.line_blocks import (
     BLOCK_BYTES,
     LINE_BYTES_MAX,
@@ -29,6 +31,8 @@ _STREAM_BLOCK_BYTES = 4 * 1024**2
 
 def read_json(stream: Stream, reading: RowSink) -> None:
     """Read the records of a stream in the dialect of the reading."""
+    if reading.options.type is not None:
+        mention_named_type(reading)
     if reading.is_strict:
         _read_strict(stream, reading)
     else:
@@ -67,15 +71,14 @@ def _build_utf8_error(failure: UnicodeDecodeError) -> RecordError:
 
 def _add_parts(parts: list[RecordPart], exact: RecordReader, reading: RowSink) -> None:
     """Put the rows of a block together, each type in the order of its records."""
-    drained = [RecordPart(key, *found) for key, found in exact.drain_rows().items()]
 
-    def by_type(part: RecordPart) -> str:
-        return str(part.type_key)
+    def by_columns(part: RecordPart) -> tuple[str, list[str]]:
+        return str(part.type_key), sorted(part.absent)
 
-    for _, found in groupby(sorted([*parts, *drained], key=by_type), key=by_type):
+    for _, found in groupby(sorted([*parts, *exact.drain_rows()], key=by_columns), key=by_columns):
         same = list(found)
         rows, numbers = _sort_parts(same)
-        reading.add_rows(same[0].type_key, rows, numbers)
+        reading.add_rows(same[0].type_key, rows, numbers, same[0].absent)
 
 
 def _sort_parts(parts: list[RecordPart]) -> tuple[pa.Table, RowNumbers]:
@@ -118,7 +121,7 @@ class _CompatibleReader:
         for part in parts:
             places = part.numbers - lines.first_number
             numbers = shift[places] + places + 1
-            self._reading.add_rows(part.type_key, part.rows, numbers.astype(np.int64))
+            self._reading.add_rows(part.type_key, part.rows, numbers.astype(np.int64), part.absent)
         self._number += int(np.count_nonzero(~lines.is_blank))
         return True
 

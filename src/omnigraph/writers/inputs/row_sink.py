@@ -34,6 +34,7 @@ from omnigraph.writers.inputs.required_values import (
 LOAD_BYTES_MAX = 4 * 1024**3
 
 RowNumbers = np.ndarray[tuple[int], np.dtype[np.int64]]
+FileIndexes = np.ndarray[tuple[int], np.dtype[np.int32]]
 
 
 class RecordError(Exception):
@@ -184,15 +185,27 @@ class RowSink:
 
     def _build_incoming(self, type_key: TypeKey) -> IncomingRows:
         found, shape = self._rows.pop(type_key), self.shape_of(type_key)
-        rows = pa.concat_tables(found.tables)
-        numbers = pa.array(np.concatenate(found.numbers))
-        indexes = None
-        if len(self._files) > 1:
-            counts = [len(each) for each in found.numbers]
-            indexes = pa.array(np.repeat(np.array(found.files, np.int32), counts))
+        rows, absent = pa.concat_tables(found.tables), found.collect_absent_rows()
+        numbers = np.concatenate(found.numbers)
+        counts = [len(each) for each in found.numbers]
+        indexes = np.repeat(np.array(found.files, np.int32), counts)
+        order = _find_order(indexes, numbers) if len(set(found.absent)) > 1 else None
+        if order is not None:
+            rows, numbers, indexes = rows.take(pa.array(order)), numbers[order], indexes[order]
+            absent = {column: mask[order] for column, mask in absent.items()}
         first, *_ = files = tuple(self._files)
-        origins = FileOrigins(first.name, numbers, first.noun, files, indexes)
-        return IncomingRows(shape, rows, origins, found.collect_absent_rows())
+        places = pa.array(indexes) if len(files) > 1 else None
+        origins = FileOrigins(first.name, pa.array(numbers), first.noun, files, places)
+        return IncomingRows(shape, rows, origins, absent)
+
+
+def _find_order(files: FileIndexes, numbers: RowNumbers) -> RowNumbers | None:
+    """The order of rows by their files and numbers; None where they have it.
+
+    Records of one block with different members come in several parts.
+    """
+    is_later = (np.diff(files) > 0) | ((np.diff(files) == 0) & (np.diff(numbers) >= 0))
+    return None if is_later.all() else np.lexsort((numbers, files))
 
 
 def incoming_schema_of(shape: TableShape) -> pa.Schema:
@@ -203,11 +216,3 @@ def incoming_schema_of(shape: TableShape) -> pa.Schema:
 def build_missing_error(type_name: str, name: str | None, message: str) -> RecordError:
     """A value that must be there and is not."""
     return RecordError(message, rule="required", type_name=type_name, property=name, value="null")
-
-
-def require_no_type(reading: RowSink) -> None:
-    """Refuse a type given for records, each of which names its own."""
-    if reading.options.type is not None:
-        raise reading.build_failure(
-            0, RecordError("every record names its own type: leave the type out", rule="type")
-        )

@@ -1,0 +1,97 @@
+"""Records and columns of Python as Arrow tables: what `type=` makes of a list or a dict.
+
+A list of records of one type is a table whose columns are the members that occur. In a merge,
+records with different members become different tables, because a column that a table does not have
+is left as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.writers.inputs.row_sink import RowNumbers
+
+# Records that become one table: enough for Arrow to be quick, and few enough to be small.
+RECORDS_PER_TABLE = 65_536
+_FAILURES = (pa.ArrowException, ArithmeticError, TypeError, ValueError)
+
+
+class WrongColumnError(ValueError):
+    """A column that does not become an Arrow column; the message names it."""
+
+
+def iter_record_chunks(records: Iterable[Any]) -> Iterator[list[Any]]:  # Any: a record, or not
+    """The records, so many at a time."""
+    source = iter(records)
+    while chunk := list(islice(source, RECORDS_PER_TABLE)):
+        yield chunk
+
+
+def build_record_tables(
+    records: Sequence[Mapping[str, Any]], *, first_number: int, is_patch: bool
+) -> list[tuple[pa.Table, RowNumbers]]:
+    """Tables of records with the number of each row; `WrongColumnError` if one is not possible."""
+    numbers = np.arange(first_number, first_number + len(records), dtype=np.int64)
+    names = list(dict.fromkeys(chain.from_iterable(records)))
+    if not is_patch or all(len(record) == len(names) for record in records):
+        return [(_build_table(records, names), numbers)]
+    groups: dict[frozenset[str], list[int]] = {}
+    for place, record in enumerate(records):
+        groups.setdefault(frozenset(record), []).append(place)
+    return [
+        (_build_table([records[place] for place in places], list(members)), numbers[places])
+        for members, places in groups.items()
+    ]
+
+
+def build_column_table(columns: Mapping[str, Any]) -> pa.Table:
+    """The table of a dict of columns; `WrongColumnError` if they are not columns of one table."""
+    arrays = {name: _build_array(name, values) for name, values in columns.items()}
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        shown = ", ".join(f"'{name}' {length}" for name, length in lengths.items())
+        raise WrongColumnError(f"the columns have different lengths: {shown}")
+    return pa.table(arrays)
+
+
+def is_rectangular(columns: Mapping[str, Any]) -> bool:
+    """Whether columns are lists of one length."""
+    lists = [values for values in columns.values() if isinstance(values, list | tuple)]
+    return len(lists) == len(columns) and len(set(map(len, lists))) == 1
+
+
+def iter_column_records(columns: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The rows of a dict of columns, one by one."""
+    for row in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, row, strict=True))
+
+
+def _build_table(records: Sequence[Mapping[str, Any]], names: Collection[str]) -> pa.Table:
+    return pa.table(
+        {name: _build_array(name, [record.get(name) for record in records]) for name in names}
+    )
+
+
+def _build_array(name: str, values: Any) -> pa.Array | pa.ChunkedArray:  # Any: what holds values
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    if isinstance(values, str | bytes | Mapping) or hasattr(values, "columns"):
+        raise WrongColumnError(
+            f"'{name}' is a {type(values).__name__}, not a column: with a type, a dict holds the"
+            " columns of that type; without one, a source for each type"
+        )
+    try:
+        if isinstance(values, np.ndarray) and values.ndim == 2:
+            return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
+        if hasattr(values, "__arrow_c_stream__"):
+            return pa.chunked_array(values)
+        if type(values).__module__.partition(".")[0] == "pandas":
+            return pa.array(values, from_pandas=True)
+        return pa.array(values if isinstance(values, np.ndarray) else list(values))
+    except _FAILURES as failure:
+        raise WrongColumnError(f"'{name}': {failure}") from failure
