@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import operator
-from typing import Final
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Final, cast
 
 import pyarrow as pa
 
@@ -13,7 +18,6 @@ from omnigraph.errors import (
     BlobNotFoundError,
     InvalidArgumentError,
     RangeNotSatisfiableError,
-    ResourceLimitError,
 )
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey
@@ -21,7 +25,7 @@ from omnigraph.storage.tables.row_ids import ROW_ID
 from omnigraph.storage.tables.table_reader import StoredBlob, Table
 from omnigraph.versioning.effects import ID_COLUMN
 
-# One read stays small enough to be held by many readers at once; larger blobs take several.
+# One request to the store stays small enough for many readers at once; larger blobs take several.
 RANGE_BYTES_MAX: Final = 4 * 1024 * 1024
 _ETAG_BYTES: Final = 16
 
@@ -39,23 +43,73 @@ class Blob:
         return self._stored.get_size()
 
     def read(self, start: int = 0, end: int | None = None) -> bytes:
-        """The bytes of a half-open range, by default all of them; at most 4 MiB in one call."""
+        """The bytes of a half-open range, by default all of them."""
         size = self.size
         first = _require_position("start", start)
         last = size if end is None else _require_position("end", end)
         if not 0 <= first <= last <= size:
             raise RangeNotSatisfiableError(first, last, length=size)
-        if last - first > RANGE_BYTES_MAX:
-            raise ResourceLimitError(
-                "one read of a blob, in bytes,",
-                limit=RANGE_BYTES_MAX,
-                actual=last - first,
-                hint="read it in several ranges",
-            )
-        return self._stored.read(first, last)
+        return b"".join(self._iter_ranges(first, last))
+
+    def open(self) -> BinaryIO:
+        """A file object that reads the blob as it goes, and seeks; for `with`, zipfile, PIL …"""
+        return cast("BinaryIO", io.BufferedReader(_BlobFile(self), RANGE_BYTES_MAX))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the blob to a file, which has its name only when it is complete."""
+        target = Path(path)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.writelines(self._iter_ranges(0, self.size))
+            # A temporary file is for its owner only; this one is a file like any other.
+            mask = os.umask(0)
+            os.umask(mask)
+            Path(name).chmod(0o666 & ~mask)
+            Path(name).replace(target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+    def _iter_ranges(self, first: int, last: int) -> Iterator[bytes]:
+        for start in range(first, last, RANGE_BYTES_MAX):
+            yield self._stored.read(start, min(last, start + RANGE_BYTES_MAX))
 
     def __repr__(self) -> str:
         return f"Blob(size={self.size}, etag={self.etag})"
+
+
+class _BlobFile(io.RawIOBase):
+    """A blob as a file that is only read."""
+
+    def __init__(self, blob: Blob) -> None:
+        self._blob = blob
+        self._size = blob.size
+        self._position = 0
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def seekable(self) -> bool:
+        """Always."""
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        """Go to a position, which may be beyond the end."""
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
+        if base + offset < 0:
+            raise ValueError(f"position {base + offset} is before the start of the blob")
+        self._position = base + offset
+        return self._position
+
+    def readinto(self, buffer: Any, /) -> int:  # Any: a buffer that can be written to
+        """The next bytes, as many as there is room for; none at the end."""
+        start = min(self._position, self._size)
+        data = self._blob.read(start, min(self._size, start + len(buffer)))
+        buffer[: len(data)] = data
+        self._position = start + len(data)
+        return len(data)
 
 
 def _require_position(argument: str, value: int) -> int:

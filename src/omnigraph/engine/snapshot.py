@@ -182,19 +182,21 @@ class Snapshot:
         with self._session.guard_reads(self._at):
             return self.dataset(type_name, kind, blobs=blobs).to_table()
 
-    def to_networkx(self, types: Collection[str] | None = None) -> Any:  # networkx is optional
+    def to_networkx(
+        self, types: Collection[str] | None = None, *, vectors: bool = False
+    ) -> Any:  # networkx is optional
         """Everything, or some types, as a `MultiDiGraph` of networkx.
 
         A node is called `(type, id)` and an edge has `(type, id)` as its key; properties are
-        attributes.
+        attributes. Vectors, which take most of the time and memory, only if they are asked for.
         """
         names = arguments.require_optional_texts("types", types)
-        known = self.view.types
-        if names is None:
-            return to_networkx(self.view, known)
-        for name in names:
-            self.type_key(name, None)
-        return to_networkx(self.view, [each for each in known if each.name in names])
+        chosen = list(self.view.types)
+        if names is not None:
+            for name in names:
+                self.type_key(name, None)
+            chosen = [each for each in chosen if each.name in names]
+        return to_networkx(self.view, chosen, has_vectors=vectors)
 
     def export(self, *, types: Collection[str] | None = None) -> Iterator[bytes]:
         """Everything, or some types, as chunks of whole JSON lines that a load reads back."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,15 +43,37 @@ def test_a_blob_is_read_in_ranges(graph: Graph) -> None:
         assert caught.value.length == 10
 
 
-def test_a_range_is_bounded(graph: Graph) -> None:
+def test_a_large_blob_is_read_whole_as_a_file_and_into_a_file(graph: Graph, tmp_path: Path) -> None:
     content = bytes(range(256)) * (RANGE_BYTES_MAX // 256) + b"tail"
     _give_badge(graph, content)
     blob = graph.branch().blob("node", "Person", "Ada", "badge")
     assert blob.size == len(content)
-    with pytest.raises(errors.ResourceLimitError) as caught:
-        blob.read()
-    assert (caught.value.limit, caught.value.actual) == (RANGE_BYTES_MAX, len(content))
+    assert blob.read() == content
     assert blob.read(0, RANGE_BYTES_MAX) + blob.read(RANGE_BYTES_MAX) == content
+    target = tmp_path / "saved" / "badge"
+    target.parent.mkdir()
+    blob.save(target)
+    assert target.read_bytes() == content
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_a_blob_is_a_file_object_that_seeks(graph: Graph) -> None:
+    _give_badge(graph, b"0123456789")
+    with graph.branch().blob("node", "Person", "Ada", "badge").open() as file:
+        assert file.read(3) == b"012"
+        assert (file.seek(-2, os.SEEK_END), file.read(), file.read()) == (8, b"89", b"")
+        assert (file.seek(4), file.tell(), file.readline()) == (4, 4, b"456789")
+        with pytest.raises(ValueError, match="before the start"):
+            file.seek(-20, os.SEEK_CUR)
+
+
+def test_a_blob_that_cannot_be_saved_leaves_nothing(graph: Graph, tmp_path: Path) -> None:
+    _give_badge(graph, b"0123456789")
+    folder = tmp_path / "saved" / "folder"
+    folder.mkdir(parents=True)
+    with pytest.raises(OSError, match="folder"):
+        graph.branch().blob("node", "Person", "Ada", "badge").save(folder)
+    assert list(folder.parent.iterdir()) == [folder]
 
 
 def test_an_empty_blob_is_not_a_missing_one(graph: Graph) -> None:

@@ -82,3 +82,13 @@ def test_without_the_library_the_error_says_what_to_install(
         to_networkx(view_of(GRAPH), TYPES)
     assert missing.value.library == "networkx"
     assert missing.value.hint == "pip install networkx"
+
+
+def test_vectors_are_copied_only_on_request() -> None:
+    world = model_graph("node Doc { name: String @key  vec: Vector(2)? }")
+    add_nodes(world, "Doc", [{"name": "a", "vec": [1.0, 2.0]}])
+    types = [TypeKey(TypeKind.NODE, "Doc")]
+    plain = to_networkx(view_of(world), types)
+    assert plain.nodes["Doc", "a"] == {"@id": "a", "@type": "Doc", "name": "a"}
+    whole = to_networkx(view_of(world), types, has_vectors=True)
+    assert whole.nodes["Doc", "a"]["vec"] == [1.0, 2.0]
