@@ -13,7 +13,7 @@ from omnigraph.writers import maintain
 from omnigraph.writers.maintain import BuiltIndex, OptimizedTable, PendingIndex
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class IndexBuildResult:
     """The indexes that were built; without a commit none was missing that could be built."""
 
@@ -22,6 +22,11 @@ class IndexBuildResult:
     built: tuple[BuiltIndex, ...]
     pending: tuple[PendingIndex, ...]
     commit: Commit | None
+
+    def __repr__(self) -> str:
+        commit = None if self.commit is None else self.commit.id
+        counts = f"built={len(self.built)}, pending={len(self.pending)}"
+        return f"IndexBuildResult({self.branch!r}, {counts}, commit={commit!r})"
 
     def to_json(self) -> JsonObject:
         """The document of an index build."""
@@ -34,7 +39,7 @@ class IndexBuildResult:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class OptimizeResult:
     """What an optimization did; `commit` is None if nothing had to be done."""
 
@@ -42,6 +47,10 @@ class OptimizeResult:
     branch: str
     tables: tuple[OptimizedTable, ...]
     commit: Commit | None
+
+    def __repr__(self) -> str:
+        commit = None if self.commit is None else self.commit.id
+        return f"OptimizeResult({self.branch!r}, tables={len(self.tables)}, commit={commit!r})"
 
     def to_json(self) -> JsonObject:
         """The document of an optimization; a version is hex text, as it may exceed 63 bits."""

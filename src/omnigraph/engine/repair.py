@@ -125,7 +125,7 @@ class BrokenBranch:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RepairReport:
     """What a repair found and did; without `confirm` it only looked."""
 
@@ -137,6 +137,10 @@ class RepairReport:
     derived: tuple[RepairedObject, ...]
     damaged: tuple[DamagedObject, ...] = ()
     branches: tuple[BrokenBranch, ...] = ()
+
+    def __repr__(self) -> str:
+        found = f"tables={len(self.tables)}, derived={len(self.derived)}"
+        return f"RepairReport({found}, damaged={len(self.damaged)}, confirm={self.confirm})"
 
     @property
     def is_refused(self) -> bool:

@@ -38,7 +38,7 @@ class Tag:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CleanupReport:
     """What a clean-up removed, or would remove if `is_dry`.
 
@@ -51,6 +51,12 @@ class CleanupReport:
     is_dry: bool
     grace_s: float
     collected: Collected
+
+    def __repr__(self) -> str:
+        return (
+            f"CleanupReport(commits={self.commits}, objects={self.objects}, bytes={self.bytes},"
+            f" errors={len(self.errors)}, dry_run={self.is_dry})"
+        )
 
     @property
     def tables(self) -> tuple[Swept, ...]:

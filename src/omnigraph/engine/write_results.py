@@ -15,7 +15,7 @@ from omnigraph.writers.merge.merge_commit import CheckedMerge
 from omnigraph.writers.merge.three_way import MergedChange
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LoadResult:
     """A load that was committed: how many records of which types it wrote.
 
@@ -34,6 +34,13 @@ class LoadResult:
     rejects: str | None = None
     # Whether an earlier request with its key had made the commit; the answer is the same.
     is_repeated: bool = field(default=False, compare=False)
+
+    def __repr__(self) -> str:
+        rejected = "" if self.rejected is None else f", rejected={self.rejected}"
+        return (
+            f"LoadResult({self.branch!r}, mode={self.mode!r}, nodes={dict(self.nodes)},"
+            f" edges={dict(self.edges)}{rejected}, commit={_name_commit(self.commit)})"
+        )
 
     @property
     def total_entities(self) -> int:
@@ -56,11 +63,15 @@ class LoadResult:
         }
 
 
+def _name_commit(commit: Commit | None) -> str:
+    return repr(None if commit is None else commit.id)
+
+
 def _describe_rejected(count: int, file: str | None) -> JsonObject:
     return {"rejected": count, "rejects": file}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MutationResult:
     """What a mutation did; without a commit nothing matched and nothing was written.
 
@@ -76,6 +87,12 @@ class MutationResult:
     # Whether an earlier request with its key had made the commit; the answer is the same.
     is_repeated: bool = field(default=False, compare=False)
 
+    def __repr__(self) -> str:
+        return (
+            f"MutationResult({self.query_name!r} on {self.branch!r}, nodes={self.affected_nodes},"
+            f" edges={self.affected_edges}, commit={_name_commit(self.commit)})"
+        )
+
     def to_json(self) -> JsonObject:
         """The document of a mutation."""
         return {
@@ -88,7 +105,7 @@ class MutationResult:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SchemaResult:
     """What a schema change did; without a commit the schema was in force already."""
 
@@ -99,6 +116,9 @@ class SchemaResult:
     version: int
     # Whether an earlier request with its key had made the commit; the answer is the same.
     is_repeated: bool = field(default=False, compare=False)
+
+    def __repr__(self) -> str:
+        return f"SchemaResult({self.plan!r}, commit={_name_commit(self.commit)})"
 
     def to_json(self) -> JsonObject:
         """The document of a schema change."""
@@ -150,6 +170,16 @@ class MergeSummary:
     # The side that was taken in conflicts of each kind that there were.
     preferred: Mapping[str, str] = field(default_factory=dict)
 
+    def count_changes(self) -> str:
+        """The number of changed entities in a few words."""
+        found = self.counts.values()
+        inserted, updated = (
+            sum(each.inserted for each in found),
+            sum(each.updated for each in found),
+        )
+        deleted = sum(each.deleted for each in found)
+        return f"inserted={inserted}, updated={updated}, deleted={deleted}"
+
     def to_json(self) -> JsonObject:
         """The part of a document that says what a merge does."""
         document: JsonObject = {
@@ -167,7 +197,7 @@ class MergeSummary:
         return document
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MergeResult:
     """What became of a merge, a revert or a cherry-pick; without a commit nothing was to do.
 
@@ -185,6 +215,12 @@ class MergeResult:
     branch_delete_error: str | None = None
     # Whether an earlier request with its key had made the commit; the answer is the same.
     is_repeated: bool = field(default=False, compare=False)
+
+    def __repr__(self) -> str:
+        return (
+            f"MergeResult({self.source!r} into {self.target!r}, {self.outcome},"
+            f" {self.done.count_changes()}, commit={_name_commit(self.commit)})"
+        )
 
     @property
     def id(self) -> str | None:
@@ -218,7 +254,7 @@ class MergeResult:
         return document
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MergePlan:
     """What a merge, a revert or a cherry-pick would do now, and every conflict that is in the way.
 
@@ -233,6 +269,12 @@ class MergePlan:
     done: MergeSummary
     conflicts: tuple[EntityConflict, ...] = ()
     conflict_count: int = 0
+
+    def __repr__(self) -> str:
+        return (
+            f"MergePlan({self.source!r} into {self.target!r}, {self.outcome},"
+            f" {self.done.count_changes()}, conflicts={self.conflict_count})"
+        )
 
     @property
     def summary(self) -> Mapping[str, Counts]:

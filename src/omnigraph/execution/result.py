@@ -9,11 +9,18 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.errors import ExecutionError, LibraryMissingError
+from omnigraph.lang.quoting import escape_unprintable
 from omnigraph.query.logical_plan import ResultColumn
 from omnigraph.rows.json_encoding import encode_json_values
 
 # A notebook shows so many rows; the count is always shown.
 HTML_ROWS_MAX = 50
+# A shell shows fewer, and less of each value.
+TEXT_ROWS_MAX = 20
+CELL_CHARACTERS_MAX = 40
+# A vector or a list is known by its first elements.
+LIST_ITEMS_MAX = 8
+_ITEMS_SHOWN = 3
 
 
 class Result:
@@ -28,11 +35,26 @@ class Result:
         return self._rows
 
     def to_pandas(self) -> Any:  # pandas is optional, and so is its type
-        """The rows as a pandas data frame."""
+        """The rows as a pandas data frame.
+
+        Integers and booleans with nulls keep their type, as the nullable types of pandas.
+        """
         try:
-            return self._rows.to_pandas()
+            # Only who asks for pandas needs it.
+            import pandas  # type: ignore[import-untyped]  # noqa: PLC0415
         except ImportError as failure:
             raise LibraryMissingError("pandas") from failure
+        frame = self._rows.to_pandas()
+        for name, column in zip(self._rows.column_names, self._rows.columns, strict=True):
+            kind = column.type
+            if column.null_count and (pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+                is_boolean = pa.types.is_boolean(kind)
+                nullable = (
+                    "boolean" if is_boolean else str(kind).replace("i", "I").replace("u", "U")
+                )
+                dtype = pandas.api.types.pandas_dtype(nullable)
+                frame[name] = column.to_pandas(types_mapper=lambda _, found=dtype: found)
+        return frame
 
     def to_polars(self) -> Any:  # polars is optional, and so is its type
         """The rows as a polars data frame."""
@@ -73,8 +95,20 @@ class Result:
         return self._rows.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{column.name}: {column.type}" for column in self.columns)
-        return f"<Result of {len(self)} rows: {shown}>"
+        """The first rows as a table, for a shell."""
+        first = Result(self.columns, self._rows.slice(0, TEXT_ROWS_MAX)).to_json_rows()
+        lines = [[column.name for column in self.columns]]
+        lines += [[_format_text(value) for value in row.values()] for row in first]
+        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+        lines.insert(1, ["-" * width for width in widths])
+        shown = [
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+            for line in lines
+        ]
+        rest = max(0, len(self) - TEXT_ROWS_MAX)
+        more = f", {rest} more not shown" if rest else ""
+        count = f"{len(self)} row{'' if len(self) == 1 else 's'}{more}"
+        return "\n".join([*(shown if self.columns else []), f"({count})"])
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(column.name)}</th>" for column in self.columns)
@@ -87,4 +121,25 @@ class Result:
 
 
 def _format_cell(value: Any) -> str:  # Any: a JSON value
-    return "<td></td>" if value is None else f"<td>{html.escape(str(value))}</td>"
+    return "<td></td>" if value is None else f"<td>{html.escape(_format_value(value))}</td>"
+
+
+def _format_text(value: Any) -> str:  # Any: a JSON value
+    """A value in a cell of a shell: short, and on one line."""
+    text = "" if value is None else escape_unprintable(_format_value(value))
+    return text if len(text) <= CELL_CHARACTERS_MAX else f"{text[: CELL_CHARACTERS_MAX - 1]}…"
+
+
+def _format_value(value: Any) -> str:  # Any: a JSON value
+    """A value with long lists abbreviated, at any depth."""
+    match value:
+        case list() if len(value) > LIST_ITEMS_MAX:
+            first = ", ".join(map(_format_value, value[:_ITEMS_SHOWN]))
+            return f"[{first}, … {len(value)} values]"
+        case list():
+            return f"[{', '.join(map(_format_value, value))}]"
+        case dict():
+            members = (f"{name}: {_format_value(each)}" for name, each in value.items())
+            return f"{{{', '.join(members)}}}"
+        case _:
+            return str(value)

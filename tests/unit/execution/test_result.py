@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import ExecutionError
-from omnigraph.execution.result import HTML_ROWS_MAX, Result
+from omnigraph.execution.result import HTML_ROWS_MAX, TEXT_ROWS_MAX, Result
 from omnigraph.query.logical_plan import ResultColumn
 from omnigraph.query.typed_tree import F64, NodeObject
 from omnigraph.rows.json_encoding import encode_json_values
@@ -26,8 +26,9 @@ from omnigraph.schema.property_values import (
     format_datetime,
 )
 
+I64 = make_scalar_type(Scalar.I64)
 COLUMNS = (
-    ResultColumn("n", make_scalar_type(Scalar.I64)),
+    ResultColumn("n", I64),
     ResultColumn("at", make_scalar_type(Scalar.DATETIME, is_nullable=True)),
     ResultColumn("node", NodeObject("Person")),
 )
@@ -131,5 +132,39 @@ def test_a_notebook_sees_escaped_cells_and_the_count_of_all_rows() -> None:
     assert f"{HTML_ROWS_MAX + 7} rows" in many._repr_html_()
 
 
-def test_a_result_says_in_short_what_it_holds() -> None:
-    assert repr(RESULT) == "<Result of 2 rows: n: I64, at: DateTime?, node: Person>"
+def test_a_shell_sees_the_first_rows_as_a_table() -> None:
+    names = pa.table({"n": [1, None], "text": ["x" * 50, "a\nb"]})
+    columns = (ResultColumn("n", I64), ResultColumn("text", make_scalar_type(Scalar.STRING)))
+    assert repr(Result(columns, names)).splitlines() == [
+        "n  text",
+        "-  ----------------------------------------",
+        f"1  {'x' * 39}…",
+        r"   a\nb",
+        "(2 rows)",
+    ]
+    many = Result((ResultColumn("n", F64),), pa.table({"n": [0.5] * (TEXT_ROWS_MAX + 7)}))
+    assert repr(many).splitlines()[-1] == f"({TEXT_ROWS_MAX + 7} rows, 7 more not shown)"
+    assert len(repr(many).splitlines()) == TEXT_ROWS_MAX + 3
+    assert repr(Result((), pa.table({}))) == "(0 rows)"
+
+
+def test_long_vectors_are_abbreviated_in_shells_and_notebooks() -> None:
+    vectors = Result((ResultColumn("v", F64),), pa.table({"v": [[0.5] * 300]}))
+    assert "[0.5, 0.5, 0.5, … 300 values]" in vectors._repr_html_()
+    assert "[0.5, 0.5, 0.5, … 300 values]" in repr(vectors)
+    assert len(vectors._repr_html_()) < 200
+
+
+def test_integers_and_booleans_with_nulls_keep_their_type_in_pandas() -> None:
+    rows = pa.table(
+        {
+            "i": pa.array([2**53 + 1, None], pa.int64()),
+            "u": pa.array([1, None], pa.uint32()),
+            "b": pa.array([True, None]),
+            "n": pa.array([1, 2], pa.int32()),
+        }
+    )
+    frame = Result(tuple(ResultColumn(name, I64) for name in rows.column_names), rows).to_pandas()
+    assert list(map(str, frame.dtypes)) == ["Int64", "UInt32", "boolean", "int32"]
+    assert frame["i"][0] == 2**53 + 1
+    assert frame["i"].isna().tolist() == [False, True]

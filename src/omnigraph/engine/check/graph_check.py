@@ -35,7 +35,7 @@ _COLLECTIONS_MAX: Final = 64
 Found = TypeVar("Found")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CheckReport:
     """What a check found, and how much it looked at.
 
@@ -51,6 +51,11 @@ class CheckReport:
     entities: int
     # How many files were compared with their digests; None if that was not asked for.
     files: int | None = None
+
+    def __repr__(self) -> str:
+        found = "healthy" if self.is_healthy else f"problems={len(self.problems)}"
+        read = f"branches={self.branches}, commits={self.commits}, entities={self.entities}"
+        return f"CheckReport({found}, notices={len(self.notices)}, {read})"
 
     @property
     def is_healthy(self) -> bool:

@@ -71,7 +71,7 @@ class TypeSummary:
         return {"kind": self.kind, "type": type_, **self.counts.to_json()}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diff:
     """What changed from one commit to another, not always a later one.
 
@@ -110,6 +110,12 @@ class Diff:
             sum(counts.updated for counts in each),
             sum(counts.deleted for counts in each),
         )
+
+    def __repr__(self) -> str:
+        counts = self.counts
+        changed = f"inserted={counts.inserted}, updated={counts.updated}, deleted={counts.deleted}"
+        schema = ", schema changed" if self.schema_changes else ""
+        return f"Diff({self.old.id!r} to {self.new.id!r}, {changed}{schema})"
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))

@@ -167,11 +167,14 @@ class ExplainedRow:
     time_ms: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Explained:
     """The operators of a run, from the result down."""
 
     rows: tuple[ExplainedRow, ...]
+
+    def __repr__(self) -> str:
+        return self.to_text()
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: texts and numbers
         """The operators as data."""

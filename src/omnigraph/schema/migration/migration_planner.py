@@ -36,7 +36,7 @@ DATA_LOSS_IGNORED = (
 _CHECKS = (plan_type, plan_type_annotations, plan_properties, plan_constraints)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MigrationPlan:
     """The steps from one schema to another.
 
@@ -59,6 +59,9 @@ class MigrationPlan:
         """What applying fails with: the message of the first unsupported step."""
         refused = (step.message for step in self.steps if isinstance(step, UnsupportedChange))
         return next(refused, None)
+
+    def __repr__(self) -> str:
+        return f"MigrationPlan(steps={len(self.steps)}, supported={self.supported})"
 
     def to_json(self) -> JsonObject:
         """The plan document, without the address of the graph."""
