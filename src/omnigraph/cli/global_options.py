@@ -15,6 +15,8 @@ from omnigraph.cli.command_errors import fail
 GLOBAL_PANEL = "Global options (before or after the command)"
 _SERVED_SCHEMES = ("http://", "https://")
 _PROFILE_VARIABLE = "OMNIGRAPH_PROFILE"
+# The graph of commands that are not given any.
+GRAPH_VARIABLE = "OMNIGRAPH_GRAPH"
 
 
 class Capability(StrEnum):
@@ -58,8 +60,14 @@ class Scope:
         typer.Option(
             Flag.STORE.spelling,
             metavar="URI",
-            help="The graph's storage: a path, file:// or s3://.",
+            help="The graph's storage: a path, file:// or s3://; $OMNIGRAPH_GRAPH if not given.",
             rich_help_panel=GLOBAL_PANEL,
+        ),
+    ] = None
+    graph_uri: Annotated[
+        str | None,
+        typer.Option(
+            "--uri", metavar="URI", help="The same as --store.", rich_help_panel=GLOBAL_PANEL
         ),
     ] = None
     actor: Annotated[
@@ -109,7 +117,7 @@ class Scope:
             self.server,
             self.cluster,
             self.graph_id,
-            self.store,
+            self.store or self.graph_uri,
             self.actor,
             self.profile,
         )
@@ -130,14 +138,31 @@ class Scope:
                 )
             fail(f"{named} ({flag.meaning})", hint=_suggest_remedy(flag, capability))
 
+    @property
+    def is_addressed(self) -> bool:
+        """Whether an option of this run gives the address of a graph."""
+        return self.store is not None or self.graph_uri is not None
+
+    @property
+    def has_default(self) -> bool:
+        """Whether a graph is given by an option or by the environment."""
+        return self.is_addressed or bool(os.environ.get(GRAPH_VARIABLE))
+
     def resolve_address(self, uri: str | None = None, *, ways: str = "--store URI") -> str:
-        """The one graph that is addressed, by an argument of the verb or by `--store`."""
-        given = [each for each in (uri, self.store) if each is not None]
-        if len(given) > 1:
-            fail(f"{given[0]} and --store {given[1]} are mutually exclusive: give one of them")
-        if not given or not given[0]:
+        """The one graph that is addressed: by an argument of the verb, or by an option.
+
+        Without either, it is the one that the environment names.
+        """
+        options = (("--uri ", self.graph_uri), ("--store ", self.store))
+        shown = [] if uri is None else [uri]
+        shown += [f"{option}{value}" for option, value in options if value is not None]
+        if len(shown) > 1:
+            fail(f"{shown[0]} and {shown[1]} are mutually exclusive: give one of them")
+        given = next((each for each in (uri, self.graph_uri, self.store) if each is not None), None)
+        found = os.environ.get(GRAPH_VARIABLE) if given is None else given
+        if not found:
             fail("no graph is addressed", hint=_format_ways_hint(ways))
-        return _require_direct(given[0])
+        return _require_direct(found)
 
 
 def is_local(uri: str) -> bool:
@@ -164,7 +189,7 @@ def _suggest_remedy(flag: Flag, capability: Capability) -> str:
 
 
 def _format_ways_hint(ways: str) -> str:
-    hint = f"give {ways}"
+    hint = f"give {ways}, or set ${GRAPH_VARIABLE}"
     if os.environ.get(_PROFILE_VARIABLE):
         hint += f"; ${_PROFILE_VARIABLE} is set, but profiles are not supported in this version"
     return hint

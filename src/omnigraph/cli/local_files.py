@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +15,7 @@ from omnigraph.cli.command_errors import fail
 
 # A file larger than this is not a schema or a query file but a mistake.
 TEXT_BYTES_MAX = 64 * 1024 * 1024
+STANDARD_INPUT = Path("-")
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -22,9 +24,9 @@ class FileError(Exception):
 
 
 def read_source(path: Path) -> bytes:
-    """The bytes of a schema or query file; the command fails if there is a problem."""
+    """The bytes of a schema or query file, or of standard input; a problem ends the command."""
     try:
-        return read_bytes(path)
+        return _read_standard_input() if path == STANDARD_INPUT else read_bytes(path)
     except FileError as problem:
         fail(str(problem))
 
@@ -33,12 +35,22 @@ def read_bytes(path: Path) -> bytes:
     """The bytes of a file of a sensible size."""
     try:
         with path.open("rb") as file:
-            # Sizes are not asked for: a device has none and never ends.
-            data = file.read(TEXT_BYTES_MAX + 1)
+            return _read_stream(file, str(path))
     except OSError as failure:
         raise FileError(f"{path}: {failure.strerror or failure}") from failure
+
+
+def _read_standard_input() -> bytes:
+    if sys.stdin is None:
+        raise FileError("standard input is closed")
+    return _read_stream(sys.stdin.buffer, "standard input")
+
+
+def _read_stream(stream: IO[bytes], name: str) -> bytes:
+    # Sizes are not asked for: a device has none and never ends.
+    data = stream.read(TEXT_BYTES_MAX + 1)
     if len(data) > TEXT_BYTES_MAX:
-        raise FileError(f"{path}: larger than the {TEXT_BYTES_MAX} bytes a text file may have")
+        raise FileError(f"{name}: larger than the {TEXT_BYTES_MAX} bytes a text file may have")
     return data
 
 

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 MAIN_BRANCH = "main"
 # `query lint` and `query check` once checked a file; now these are names of queries.
 _LINT_NAMES = ("lint", "check")
-# The address of a graph where a verb takes it as its argument, or with --uri.
+# The ways to give the address of a graph where a verb takes it as its argument.
 POSITIONAL_WAYS = "its address as the argument, or --store URI"
-OPTION_WAYS = "--uri URI or --store URI"
 
 JSON = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 BRANCH = Annotated[str, typer.Option("--branch", metavar="NAME", help="The branch.")]
@@ -55,9 +54,6 @@ MESSAGE = Annotated[
 POSITIONAL_URI = Annotated[
     str | None, typer.Argument(metavar="URI", help="The graph's address, unless --store gives it.")
 ]
-URI_OPTION = Annotated[
-    str | None, typer.Option("--uri", metavar="URI", help="The graph's address; as --store.")
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +65,8 @@ class QuerySource:
         typer.Argument(metavar="NAME", help="Which query of the text; one alone needs no name."),
     ] = None
     path: Annotated[
-        Path | None, typer.Option("--query", metavar="PATH", help="The text, a .gq file.")
+        Path | None,
+        typer.Option("--query", metavar="PATH", help="The text, a .gq file; - for standard input."),
     ] = None
     inline: Annotated[
         str | None,

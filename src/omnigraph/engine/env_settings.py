@@ -23,6 +23,12 @@ _MILLISECONDS: Final = "milliseconds"
 
 VARIABLES: Final = (
     Variable(
+        "OMNIGRAPH_GRAPH",
+        "the address of a graph",
+        "none",
+        "the graph of commands that are given none by an argument, `--store` or `--uri`",
+    ),
+    Variable(
         FOLDER_VARIABLE,
         f"a folder, or `{OFF}`",
         "`omnigraph` in the user's folder for caches",

@@ -22,6 +22,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """Runs a command; the environment of the developer has no part in it."""
     monkeypatch.setenv("OMNIGRAPH_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("OMNIGRAPH_PROFILE", raising=False)
+    monkeypatch.delenv("OMNIGRAPH_GRAPH", raising=False)
     return _Elsewhere(_run_here) if places.is_on_s3() else _run_here
 
 

@@ -98,6 +98,29 @@ def test_two_addresses_are_mutually_exclusive(run: Run) -> None:
         assert "mutually exclusive" in result.stderr
 
 
+@pytest.mark.on_disk
+@pytest.mark.parametrize("verb", VERBS_OF_A_GRAPH[:8], ids=" ".join)
+def test_every_verb_takes_its_graph_by_both_options_and_from_the_environment(
+    run: Run, verb: tuple[str, ...], store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = run(*verb, "--store", store)
+    assert expected.exit_code == 0, expected.stderr
+    assert run(*verb, "--uri", store).stdout == expected.stdout
+    assert run("--uri", store, *verb).stdout == expected.stdout
+    monkeypatch.setenv("OMNIGRAPH_GRAPH", str(store))
+    assert run(*verb).stdout == expected.stdout
+
+
+@pytest.mark.on_disk
+def test_the_command_line_wins_over_the_environment(
+    run: Run, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMNIGRAPH_GRAPH", str(store / "nothing"))
+    assert run("snapshot").exit_code == 1
+    assert run("snapshot", store).exit_code == 0
+    assert run("snapshot", "--uri", store).exit_code == 0
+
+
 @pytest.mark.parametrize("address", ["http://h/graphs/g", "https://h", "HTTP://h"])
 def test_a_server_is_not_an_address(run: Run, address: str, folder: Path) -> None:
     for verb in (

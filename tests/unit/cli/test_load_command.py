@@ -77,6 +77,35 @@ def test_data_that_is_not_a_file_is_named(run: Run, store: Path) -> None:
         assert result.stdout == ""
 
 
+def test_plain_lines_of_a_type_are_loaded_from_the_argument(
+    run: Run, answer: Answer, store: Path, folder: Path
+) -> None:
+    people, edges = folder / "plain.jsonl", folder / "edges.jsonl"
+    people.write_text(append({"name": "cyd", "age": 7}, {"name": "dan"}))
+    edges.write_text(append({"from": "cyd", "to": "dan", "since": "2024-01-02"}))
+    given = ("--store", store, "--mode", "append")
+    assert answer("load", people, "--type", "Person", *given)["total_entities"] == 2
+    loaded = answer("load", edges, "--type", "Knows", *given)
+    assert loaded["edges"] == [{"name": "Knows", "entities_loaded": 1}]
+    assert names(answer, store) == ["ada", "bob", "cyd", "dan", "eve"]
+    untyped = run("load", people, *given)
+    assert untyped.exit_code == 1
+    assert "hint: for records without a type: --type NAME" in untyped.stderr
+    typed_twice = run("load", folder / "people.jsonl", "--type", "Person", *given)
+    assert "names its own type" in typed_twice.stderr
+
+
+@pytest.mark.on_disk
+def test_the_graph_of_a_load_may_come_from_the_environment(
+    answer: Answer, store: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMNIGRAPH_GRAPH", str(store))
+    data = folder / "plain.jsonl"
+    data.write_text(append({"name": "cyd"}))
+    answer("load", data, "--type", "Person", "--mode", "append")
+    assert names(answer, store) == ["ada", "bob", "cyd", "eve"]
+
+
 def test_a_folder_of_files_is_one_load(answer: Answer, store: Path) -> None:
     parts = store.parent / "parts"
     parts.mkdir()

@@ -61,3 +61,13 @@ def test_a_short_time_is_told_as_it_is(run: Run, store: Path) -> None:
     result = run("query", "--store", store, "-e", OLDER, "--timeout", "0.000001")
     assert "not done after less than a millisecond" in result.stderr
     assert "--timeout" in result.stderr
+
+
+def test_a_query_may_come_from_standard_input(run: Run, store: Path, folder: Path) -> None:
+    text = (folder / "everyone.gq").read_text()
+    found = run("query", "--store", store, "--query", "-", "--format", "csv", text=text)
+    assert found.exit_code == 0, found.stderr
+    assert found.stdout.splitlines() == ["name,age", "ada,36", "bob,null", "eve,41"]
+    broken = run("query", "--store", store, "--query", "-", text="query q( {")
+    assert broken.exit_code == 1
+    assert "-:1:" in broken.stderr

@@ -10,7 +10,7 @@ from omnigraph.cli.command_registry import STORE_AND_ACTOR, add_group, register_
 from omnigraph.cli.commands.merge_commands import merge
 from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import confirm, echo_write, handle_interrupts, open_graph
-from omnigraph.cli.shared_options import JSON, MAIN_BRANCH, OPTION_WAYS, URI_OPTION
+from omnigraph.cli.shared_options import JSON, MAIN_BRANCH
 from omnigraph.cli.views.answer_views import Branches, Fields, show
 
 _NAME = Annotated[str, typer.Argument(metavar="NAME", help="The branch.")]
@@ -29,7 +29,6 @@ def register(app: typer.Typer) -> None:
 def create(
     scope: Scope,
     name: _NAME,
-    uri: URI_OPTION = None,
     source: Annotated[
         str,
         typer.Option(
@@ -41,7 +40,7 @@ def create(
     is_json: JSON = False,
 ) -> None:
     """Start a branch at the head of another; no data is copied."""
-    address = scope.resolve_address(uri, ways=OPTION_WAYS)
+    address = scope.resolve_address()
     echo_write(scope, "branch create", address)
     with open_graph(scope, address) as graph, handle_interrupts(lambda: _UNSURE):
         graph.create_branch(name, source=source)
@@ -49,15 +48,15 @@ def create(
     show(Fields(document, f"created branch {name} from {source}"), is_json=is_json)
 
 
-def list_(scope: Scope, uri: URI_OPTION = None, is_json: JSON = False) -> None:
+def list_(scope: Scope, is_json: JSON = False) -> None:
     """List the branches."""
-    with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address()) as graph:
         show(Branches(graph.branches()), is_json=is_json)
 
 
-def delete(scope: Scope, name: _NAME, uri: URI_OPTION = None, is_json: JSON = False) -> None:
+def delete(scope: Scope, name: _NAME, is_json: JSON = False) -> None:
     """End a branch and free its name."""
-    address = scope.resolve_address(uri, ways=OPTION_WAYS)
+    address = scope.resolve_address()
     confirm(scope, address, f"branch delete {name}", is_json=is_json)
     echo_write(scope, "branch delete", address)
     with open_graph(scope, address) as graph, handle_interrupts(lambda: _UNSURE):

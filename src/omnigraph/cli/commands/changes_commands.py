@@ -17,7 +17,7 @@ from omnigraph.cli.commands.diff_command import ChangeFilter
 from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import open_graph
 from omnigraph.cli.local_files import install_file, lock_file, require_lock_support
-from omnigraph.cli.shared_options import BRANCH, COMMIT, JSON, MAIN_BRANCH, OPTION_WAYS, URI_OPTION
+from omnigraph.cli.shared_options import BRANCH, COMMIT, JSON, MAIN_BRANCH
 from omnigraph.cli.views import print_json
 from omnigraph.cli.views.answer_views import Fields, show
 from omnigraph.cli.views.change_views import print_block, print_commit, print_poll
@@ -97,11 +97,10 @@ def commit_changes(
     wanted: ChangeFilter,
     commit: COMMIT,
     paging: PageOptions,
-    uri: URI_OPTION = None,
     is_json: JSON = False,
 ) -> None:
     """Show what a commit changed, with every entity before and after."""
-    with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address()) as graph:
         pages = _iter_commit_pages(graph, commit, wanted, paging)
         if paging.page_token is None:
             print_commit(pages, is_json=is_json)
@@ -115,12 +114,11 @@ def poll(
     scope: Scope,
     start: PollStart,
     wanted: ChangeFilter,
-    uri: URI_OPTION = None,
     branch: BRANCH = MAIN_BRANCH,
     is_json: JSON = False,
 ) -> None:
     """Show what was committed after a position, at most 128 commits, and the cursor to go on."""
-    with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address()) as graph:
         pages = _iter_poll_pages(graph.branch(branch), start, wanted)
         print_poll(pages, is_json=is_json)
 
@@ -129,13 +127,12 @@ def baseline(
     scope: Scope,
     wanted: ChangeFilter,
     out: Annotated[Path, typer.Option("--out", metavar="PATH", help="The file to replace.")],
-    uri: URI_OPTION = None,
     branch: BRANCH = MAIN_BRANCH,
     is_json: JSON = False,
 ) -> None:
     """Write all entities to a file, and print the cursor to follow the branch from there."""
     require_lock_support()
-    with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph, lock_file(out):
+    with open_graph(scope, scope.resolve_address()) as graph, lock_file(out):
         kinds, types, ops = wanted.kinds, wanted.types, wanted.ops
         taken = graph.branch(branch).baseline(kinds=kinds, types=types, ops=ops)
         install_file(out, taken.chunks())
@@ -148,7 +145,6 @@ def follow(
     scope: Scope,
     start: FeedStart,
     wanted: ChangeFilter,
-    uri: URI_OPTION = None,
     branch: BRANCH = MAIN_BRANCH,
     poll_s: Annotated[
         float,
@@ -158,7 +154,7 @@ def follow(
     """Print every commit as a line of JSON, as it comes, until interrupted."""
     if not math.isfinite(poll_s):
         raise typer.BadParameter(f"--every: {poll_s:g} is not a time to wait")
-    with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address()) as graph:
         blocks = graph.branch(branch).follow(
             cursor=start.cursor,
             start=start.start,

@@ -15,10 +15,8 @@ from omnigraph.cli.shared_options import (
     COMMIT,
     JSON,
     MAIN_BRANCH,
-    OPTION_WAYS,
     POSITIONAL_URI,
     POSITIONAL_WAYS,
-    URI_OPTION,
 )
 from omnigraph.cli.views.answer_views import Commits, OneCommit, show
 
@@ -48,9 +46,8 @@ def list_(
 def show_commit(
     scope: Scope,
     commit: COMMIT,
-    uri: URI_OPTION = None,
     is_json: JSON = False,
 ) -> None:
     """Say what is known of a commit."""
-    with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address()) as graph:
         show(OneCommit(graph.commit(commit)), is_json=is_json)

@@ -12,7 +12,7 @@ from omnigraph.cli.command_registry import STORE, register_command
 from omnigraph.cli.commands.blob_commands import Kind
 from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import open_graph
-from omnigraph.cli.shared_options import MAIN_BRANCH, OPTION_WAYS, URI_OPTION
+from omnigraph.cli.shared_options import MAIN_BRANCH
 from omnigraph.cli.views.change_views import print_diff, print_page, print_summary
 
 if TYPE_CHECKING:
@@ -106,10 +106,9 @@ def diff(
     states: DiffStates,
     wanted: ChangeFilter,
     views: DiffFormat,
-    uri: URI_OPTION = None,
 ) -> None:
     """Show what changed between two states: `diff OLD NEW`, or `diff BRANCH` to review it."""
-    with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address()) as graph:
         found = states.compute_diff(graph, wanted)
         if views.is_html:
             print_page(found)

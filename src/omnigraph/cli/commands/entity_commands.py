@@ -13,7 +13,7 @@ from omnigraph.cli.command_registry import STORE, register_command
 from omnigraph.cli.commands.blob_commands import Kind
 from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import open_graph
-from omnigraph.cli.shared_options import BRANCH, JSON, MAIN_BRANCH, OPTION_WAYS, URI_OPTION
+from omnigraph.cli.shared_options import BRANCH, JSON, MAIN_BRANCH
 from omnigraph.cli.views import print_json, print_lines
 from omnigraph.cli.views.change_views import format_blame, format_version
 
@@ -55,7 +55,6 @@ def register(app: typer.Typer) -> None:
 def history(
     scope: Scope,
     subject: EntitySelector,
-    uri: URI_OPTION = None,
     branch: BRANCH = MAIN_BRANCH,
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=1, help="Only the newest.")
@@ -63,7 +62,7 @@ def history(
     is_json: JSON = False,
 ) -> None:
     """Show who changed an entity, when and in which commits, the newest first."""
-    with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address()) as graph:
         kind = subject.entity_kind
         found = graph.branch(branch).history(subject.type_name, subject.entity_id, kind=kind)
         versions = list(islice(found, None if limit is None else min(limit, sys.maxsize)))
@@ -81,12 +80,11 @@ def history(
 def blame(
     scope: Scope,
     subject: EntitySelector,
-    uri: URI_OPTION = None,
     branch: BRANCH = MAIN_BRANCH,
     is_json: JSON = False,
 ) -> None:
     """Show which commit gave each property of an entity its value."""
-    with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address()) as graph:
         kind = subject.entity_kind
         at = graph.branch(branch)
         blamed = at.blame(subject.type_name, subject.entity_id, kind=kind)

@@ -89,7 +89,7 @@ def _read_schema(
         address = scope.resolve_address(uri, ways=_SCHEMA_WAYS)
         with open_graph(scope, address) as graph:
             return SchemaSource(uri=address), graph.branch(MAIN_BRANCH).schema
-    if uri is not None or scope.store is not None:
+    if uri is not None or scope.is_addressed:
         raise typer.BadParameter("--schema and a graph exclude each other")
     return SchemaSource(path=str(path)), read_source(path)
 

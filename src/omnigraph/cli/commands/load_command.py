@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -73,15 +73,6 @@ class OnError(StrEnum):
 class LoadInput:
     """The data and how to read it."""
 
-    path: Annotated[
-        str,
-        typer.Option(
-            "--data",
-            metavar="PATH",
-            help="A .jsonl, .parquet, .csv or .orc file, a folder of them, or a pattern in quotes, "
-            "on the disk or on s3://.",
-        ),
-    ]
     mode: Annotated[
         LoadMode,
         typer.Option(
@@ -90,9 +81,22 @@ class LoadInput:
             " columns of a table. overwrite: all of a loaded type are replaced.",
         ),
     ]
+    path: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            metavar="PATH",
+            help="A .jsonl, .parquet, .csv or .orc file, a folder of them, or a pattern in quotes, "
+            "on the disk or on s3://. It may be the argument if the graph is given otherwise.",
+        ),
+    ] = None
     type_name: Annotated[
         str | None,
-        typer.Option("--type", metavar="TYPE", help="The type of the rows of a table file."),
+        typer.Option(
+            "--type",
+            metavar="TYPE",
+            help="The type of the rows of a table file, or of records that do not name theirs.",
+        ),
     ] = None
     dialect: Annotated[
         InputDialect,
@@ -161,6 +165,7 @@ def load(  # noqa: PLR0913 — one group of options for each concern
     is_json: JSON = False,
 ) -> None:
     """Load entities into a branch: all of them in one commit, or none."""
+    data, uri = _resolve_data(data, uri, scope)
     address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
     if data.path == "-":
         fail("standard input is not read", hint="write the data to a file and name that")
@@ -184,6 +189,15 @@ def load(  # noqa: PLR0913 — one group of options for each concern
     show(Loaded(address, result, target.base, is_created), is_json=is_json)
 
 
+def _resolve_data(data: LoadInput, uri: str | None, scope: Scope) -> tuple[LoadInput, str | None]:
+    """The data and the address: an argument alone is the data if the graph is given otherwise."""
+    if data.path is not None:
+        return data, uri
+    if uri is None or not scope.has_default:
+        raise typer.BadParameter("there is no data: give --data PATH")
+    return replace(data, path=uri), None
+
+
 def _require_strict(data: LoadInput, running: LoadExecution, spark: SparkTarget) -> None:
     """Refuse the compatible dialect where records are read in units."""
     is_spark = spark.is_given or running.engine is LoadEngine.SPARK
@@ -199,6 +213,7 @@ def _load_branch(
 ) -> LoadResult:
     engine = LoadEngine.SPARK if spark.is_given else running.engine
     chosen = spark.use_session() if engine is LoadEngine.SPARK else nullcontext()
+    assert data.path is not None, "resolved before"
     source = data.path if "://" in data.path else Path(data.path)
     with guard_write(branch), chosen, show_load_bars() as bars:
         return branch.load(

@@ -18,8 +18,6 @@ from omnigraph.cli.shared_options import (
     KEY,
     MAIN_BRANCH,
     MESSAGE,
-    OPTION_WAYS,
-    URI_OPTION,
 )
 from omnigraph.cli.views import print_problems
 from omnigraph.cli.views.answer_views import show
@@ -61,7 +59,6 @@ def merge(  # noqa: PLR0913 — one parameter for each option
             help="The branch, a tag, the id of a commit, or a version or a time of main.",
         ),
     ],
-    uri: URI_OPTION = None,
     target: Annotated[
         str, typer.Option("--into", metavar="NAME", help="The branch that is merged into.")
     ] = MAIN_BRANCH,
@@ -77,7 +74,7 @@ def merge(  # noqa: PLR0913 — one parameter for each option
 ) -> None:
     """Bring what a branch changed into another one, in one commit."""
     _require_no_commit(is_dry_run, is_deleted or None, message, if_commit, key)
-    address, preferred = scope.resolve_address(uri, ways=OPTION_WAYS), _parse_preferences(prefer)
+    address, preferred = scope.resolve_address(), _parse_preferences(prefer)
     with open_graph(scope, address) as graph:
         branch = graph.branch(target)
         if is_dry_run:
@@ -101,7 +98,6 @@ def merge(  # noqa: PLR0913 — one parameter for each option
 def revert(  # noqa: PLR0913 — one parameter for each option
     scope: Scope,
     commit: COMMIT,
-    uri: URI_OPTION = None,
     branch: BRANCH = MAIN_BRANCH,
     prefer: _PREFER = None,
     message: MESSAGE = None,
@@ -112,7 +108,7 @@ def revert(  # noqa: PLR0913 — one parameter for each option
 ) -> None:
     """Undo what a commit changed, in a new commit."""
     _require_no_commit(is_dry_run, message, if_commit, key)
-    address, preferred = scope.resolve_address(uri, ways=OPTION_WAYS), _parse_preferences(prefer)
+    address, preferred = scope.resolve_address(), _parse_preferences(prefer)
     with open_graph(scope, address) as graph:
         target = graph.branch(branch)
         if is_dry_run:
@@ -129,7 +125,6 @@ def revert(  # noqa: PLR0913 — one parameter for each option
 def cherry_pick(  # noqa: PLR0913 — one parameter for each option
     scope: Scope,
     commit: COMMIT,
-    uri: URI_OPTION = None,
     branch: BRANCH = MAIN_BRANCH,
     prefer: _PREFER = None,
     message: MESSAGE = None,
@@ -140,7 +135,7 @@ def cherry_pick(  # noqa: PLR0913 — one parameter for each option
 ) -> None:
     """Change on a branch what a commit of another one changed there, in a new commit."""
     _require_no_commit(is_dry_run, message, if_commit, key)
-    address, preferred = scope.resolve_address(uri, ways=OPTION_WAYS), _parse_preferences(prefer)
+    address, preferred = scope.resolve_address(), _parse_preferences(prefer)
     with open_graph(scope, address) as graph:
         target = graph.branch(branch)
         if is_dry_run:

@@ -14,10 +14,8 @@ from omnigraph.cli.graph_access import confirm, echo_write, handle_interrupts, o
 from omnigraph.cli.shared_options import (
     JSON,
     MAIN_BRANCH,
-    OPTION_WAYS,
     POSITIONAL_URI,
     POSITIONAL_WAYS,
-    URI_OPTION,
 )
 from omnigraph.cli.views.answer_views import Fields, show
 from omnigraph.cli.views.maintenance_views import Cleaned, Repaired, Tagged, TagList
@@ -160,7 +158,6 @@ def repair(
 def create(
     scope: Scope,
     name: _NAME,
-    uri: URI_OPTION = None,
     at: Annotated[
         str,
         typer.Option("--at", metavar="COMMIT", help="A commit, or a branch for its newest one."),
@@ -168,22 +165,22 @@ def create(
     is_json: JSON = False,
 ) -> None:
     """Name a commit, which keeps it readable until the tag is deleted."""
-    address = scope.resolve_address(uri, ways=OPTION_WAYS)
+    address = scope.resolve_address()
     echo_write(scope, "tag create", address)
     with open_graph(scope, address) as graph, handle_interrupts(lambda: _UNSURE_TAG):
         tag = graph.tag(name, at)
     show(Tagged(tag), is_json=is_json)
 
 
-def list_(scope: Scope, uri: URI_OPTION = None, is_json: JSON = False) -> None:
+def list_(scope: Scope, is_json: JSON = False) -> None:
     """List the tags."""
-    with open_graph(scope, scope.resolve_address(uri, ways=OPTION_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address()) as graph:
         show(TagList(graph.tags()), is_json=is_json)
 
 
-def delete(scope: Scope, name: _NAME, uri: URI_OPTION = None, is_json: JSON = False) -> None:
+def delete(scope: Scope, name: _NAME, is_json: JSON = False) -> None:
     """Free a name; the commit goes with the next clean-up that does not keep it."""
-    address = scope.resolve_address(uri, ways=OPTION_WAYS)
+    address = scope.resolve_address()
     echo_write(scope, "tag delete", address)
     with open_graph(scope, address) as graph, handle_interrupts(lambda: _UNSURE_TAG):
         graph.delete_tag(name)

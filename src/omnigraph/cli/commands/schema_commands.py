@@ -111,7 +111,7 @@ def plan(
     A plan is a report: the exit code is 0 also when it is not supported.
     """
     if old_path is not None:
-        if uri is not None or scope.store is not None:
+        if uri is not None or scope.is_addressed:
             raise typer.BadParameter("--from and a graph exclude each other")
         address, planned = str(old_path), _plan_from_files(old_path, desired.path)
     else:
