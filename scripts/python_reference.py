@@ -7,6 +7,7 @@ import enum
 import importlib
 import inspect
 from collections.abc import Iterator
+from typing import Literal, get_args, get_origin
 
 _INTRODUCTION = """# Python
 
@@ -41,6 +42,9 @@ def _describe(path: str, thing: object) -> Iterator[str]:
     if inspect.isclass(thing):
         yield f"### class `{path}`\n\n{_doc(thing)}\n"
         yield from _describe_class(name, thing)
+    elif get_origin(thing) is Literal:
+        choices = ", ".join(f"`{each!r}`" for each in get_args(thing))
+        yield f"### `{path}`\n\nOne of {choices}.\n"
     elif callable(thing):
         yield f"### `{path}`\n\n{_code(name, thing)}\n\n{_doc(thing)}\n"
     elif not name.startswith("__"):

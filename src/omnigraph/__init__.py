@@ -39,7 +39,44 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from omnigraph import errors
-    from omnigraph.engine import Branch, Cancellation, Commit, Graph, Snapshot, connect
+    from omnigraph.engine import (
+        Baseline,
+        Blob,
+        Branch,
+        Cancellation,
+        ChangesPage,
+        CheckReport,
+        CleanupReport,
+        Commit,
+        DialectName,
+        Diff,
+        EntityChange,
+        EntityKind,
+        EntityVersion,
+        Explained,
+        ExportFormatName,
+        FeedPage,
+        Graph,
+        IndexBuildResult,
+        IndexStatus,
+        LoadEngineName,
+        LoadModeName,
+        LoadResult,
+        MergePlan,
+        MergeResult,
+        MutationResult,
+        OnErrorName,
+        OptimizeResult,
+        ReadEngine,
+        RepairReport,
+        Result,
+        SchemaResult,
+        Snapshot,
+        TableInfo,
+        Tag,
+        Text,
+        connect,
+    )
     from omnigraph.engine import create_graph as create
     from omnigraph.engine import open_graph as open  # noqa: A004
 
@@ -52,11 +89,41 @@ if sys.platform == "win32":
 __version__ = "0.1.0"
 
 __all__ = [
+    "Baseline",
+    "Blob",
     "Branch",
     "Cancellation",
+    "ChangesPage",
+    "CheckReport",
+    "CleanupReport",
     "Commit",
+    "DialectName",
+    "Diff",
+    "EntityChange",
+    "EntityKind",
+    "EntityVersion",
+    "Explained",
+    "ExportFormatName",
+    "FeedPage",
     "Graph",
+    "IndexBuildResult",
+    "IndexStatus",
+    "LoadEngineName",
+    "LoadModeName",
+    "LoadResult",
+    "MergePlan",
+    "MergeResult",
+    "MutationResult",
+    "OnErrorName",
+    "OptimizeResult",
+    "ReadEngine",
+    "RepairReport",
+    "Result",
+    "SchemaResult",
     "Snapshot",
+    "TableInfo",
+    "Tag",
+    "Text",
     "__version__",
     "connect",
     "create",
@@ -64,16 +131,7 @@ __all__ = [
     "open",
 ]
 
-_ENGINE = {
-    "Branch": "Branch",
-    "Cancellation": "Cancellation",
-    "Commit": "Commit",
-    "Graph": "Graph",
-    "Snapshot": "Snapshot",
-    "connect": "connect",
-    "create": "create_graph",
-    "open": "open_graph",
-}
+_ENGINE = {name: name for name in __all__} | {"create": "create_graph", "open": "open_graph"}
 
 
 def __getattr__(name: str) -> Any:  # whatever the engine has under the name

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from faults.world import lines, person
-from omnigraph import Graph
+from omnigraph import Graph, LoadModeName
 from omnigraph.bulk.bulk_sources import BulkSource, JsonLinesSource
 from omnigraph.bulk.splits import FileRange, GraphLocation
 from omnigraph.bulk.task_runner import LocalRunner
@@ -36,7 +36,7 @@ class Texts(BulkSource):
         )
 
 
-def bulk_load(mode: str, *texts: str, rejected: int = 0) -> Callable[[Graph], object]:
+def bulk_load(mode: LoadModeName, *texts: str, rejected: int = 0) -> Callable[[Graph], object]:
     """A load of so many units, which has to leave out so many records."""
 
     def load(graph: Graph) -> object:

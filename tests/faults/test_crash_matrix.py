@@ -18,7 +18,7 @@ import pytest
 import places
 from faults.bulk_writers import BULK_LOADS, ensure_indices_by_tasks, optimize_by_tasks
 from faults.world import MUTATIONS, SCHEMA, exported, person, problems
-from omnigraph import Branch, Graph
+from omnigraph import Branch, Graph, LoadModeName
 from omnigraph.engine.graph import create_on, open_on
 from omnigraph.engine.resources import Environment, Storage
 from omnigraph.errors import OmnigraphError
@@ -54,7 +54,7 @@ class Writer:
     write: Callable[[Graph], object]
 
 
-def _load(mode: str, *records: dict[str, object]) -> Callable[[Graph], object]:
+def _load(mode: LoadModeName, *records: dict[str, object]) -> Callable[[Graph], object]:
     return lambda graph: graph.branch().load(list(records), mode=mode)
 
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import omnigraph
-from omnigraph import Branch, Graph
+from omnigraph import Branch, Graph, LoadEngineName
 from omnigraph.bulk import splits
 from omnigraph.errors import LoadError
 
@@ -39,13 +39,13 @@ def graphs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str
         graph.close()
 
 
-def told(branch: Branch, path: Path, engine: str) -> list[str]:
+def told(branch: Branch, path: Path, engine: LoadEngineName) -> list[str]:
     with pytest.raises(LoadError) as refused:
         branch.load(path, type="Person", mode="append", engine=engine)
     return [str(each) for each in refused.value.violations]
 
 
-def rejected(branch: Branch, path: Path, engine: str) -> list[dict[str, Any]]:
+def rejected(branch: Branch, path: Path, engine: LoadEngineName) -> list[dict[str, Any]]:
     result = branch.load(
         path,
         type="Person",

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import omnigraph
-from omnigraph import Graph
+from omnigraph import Graph, LoadEngineName
 from omnigraph.errors import LoadError
 from omnigraph.pipelines.run.pipeline_run import RunOptions, run_pipeline
 from omnigraph.pipelines.run.stream_run import stream_pipeline
@@ -68,7 +68,7 @@ def _load(graph: Graph, folder: Path) -> Lines:
     return [refused.value.record]
 
 
-def _load_in_bulk(engine: str) -> Callable[[Graph, Path], Lines]:
+def _load_in_bulk(engine: LoadEngineName) -> Callable[[Graph, Path], Lines]:
     def load(graph: Graph, folder: Path) -> Lines:
         result = graph.branch().load(
             folder / "in" / "people.csv",

@@ -48,6 +48,9 @@ KEY = Annotated[
         "--key", metavar="KEY", help="A write repeated with its key is not made a second time."
     ),
 ]
+DRY_RUN = Annotated[
+    bool, typer.Option("--dry-run", help="Check everything, say what would happen, write nothing.")
+]
 MESSAGE = Annotated[
     str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the commit says.")
 ]

@@ -17,6 +17,10 @@ threads of its parent's store, and waits for them forever.
     read_requests      a read, from its arguments to a prepared plan
     blob_reader        the bytes of one property, in ranges
     branch             a named line of commits: every write
+    branch_reads       reads of the newest state of a branch
+    branch_merges      merges, reverts and cherry-picks of a branch
+    branch_log         the commits of a branch, as pipelines look for them
+    retries            writes that others overtook, tried again
     commit_loop        a write, from its snapshot to its commit
     write_operations   what a load, a mutation and a schema change prepare
     load_dispatch      which engine makes a load, and the bulk load as an operation
@@ -44,10 +48,17 @@ from omnigraph.engine.entity_changes import EntityChange
 from omnigraph.engine.entity_history import EntityVersion
 from omnigraph.engine.feed import Baseline, Block, Cause, ChangesPage, FeedPage
 from omnigraph.engine.graph import Graph, connect, create_graph, open_graph
+from omnigraph.engine.load_dispatch import (
+    DialectName,
+    LoadEngineName,
+    LoadModeName,
+    OnErrorName,
+)
 from omnigraph.engine.optimize import IndexBuildResult, OptimizeResult
+from omnigraph.engine.read_requests import ReadEngine
 from omnigraph.engine.repair import RepairReport
 from omnigraph.engine.retention import CleanupReport, Tag
-from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.snapshot import EntityKind, ExportFormatName, Snapshot
 from omnigraph.engine.write_results import (
     LoadResult,
     MergePlan,
@@ -56,7 +67,10 @@ from omnigraph.engine.write_results import (
     SchemaResult,
     TableInfo,
 )
+from omnigraph.execution.optimizer.explain_plan import Explained
 from omnigraph.execution.query_budget import Cancellation
+from omnigraph.execution.result import Result
+from omnigraph.writers.inputs import Text
 from omnigraph.writers.maintain import IndexState, IndexStatus
 
 __all__ = [
@@ -70,24 +84,34 @@ __all__ = [
     "CheckReport",
     "CleanupReport",
     "Commit",
+    "DialectName",
     "Diff",
     "EntityChange",
+    "EntityKind",
     "EntityVersion",
+    "Explained",
+    "ExportFormatName",
     "FeedPage",
     "Graph",
     "IndexBuildResult",
     "IndexState",
     "IndexStatus",
+    "LoadEngineName",
+    "LoadModeName",
     "LoadResult",
     "MergePlan",
     "MergeResult",
     "MutationResult",
+    "OnErrorName",
     "OptimizeResult",
+    "ReadEngine",
     "RepairReport",
+    "Result",
     "SchemaResult",
     "Snapshot",
     "TableInfo",
     "Tag",
+    "Text",
     "connect",
     "create_graph",
     "open_graph",

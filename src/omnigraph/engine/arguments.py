@@ -89,6 +89,14 @@ def require_optional_count(argument: str, value: object) -> int | None:
     return min(value, sys.maxsize)
 
 
+def require_count(argument: str, value: object) -> int:
+    """How many there may be."""
+    found = require_optional_count(argument, value)
+    if found is None:
+        raise InvalidArgumentError(argument, "it is None, not a number")
+    return found
+
+
 def normalize_parameters(params: object, *, poll: Poll = skip_poll) -> object:
     """Parameters as JSON would bring them, and bytes; unknown ones stay."""
     if not isinstance(params, Mapping):

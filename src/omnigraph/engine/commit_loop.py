@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from omnigraph.engine import arguments
+from omnigraph.engine.commit import Commit
 from omnigraph.engine.graph_session import Session
 from omnigraph.errors import (
     BranchRefusedError,
@@ -59,7 +61,7 @@ class Terms:
 
     `if_commit` is the id that the newest commit must have, maintenance aside; `key` is the same
     for every repetition of one request; `reverts` is the id of the commit that a revert undoes.
-    `requires` is what else must hold at the commit.
+    `requires` is what else must hold at the commit. A write that `is_dry` ends before its commit.
     """
 
     if_commit: str | None = None
@@ -67,6 +69,24 @@ class Terms:
     key: str | None = None
     reverts: str | None = None
     requires: tuple[Retained, ...] = ()
+    is_dry: bool = False
+
+
+def build_terms(
+    if_commit: Commit | str | None,
+    *,
+    message: str | None,
+    key: str | None = None,
+    is_dry: bool = False,
+) -> Terms:
+    """The terms that a caller gives."""
+    commit = if_commit.id if isinstance(if_commit, Commit) else if_commit
+    return Terms(
+        arguments.require_optional_text("if_commit", commit),
+        arguments.require_optional_text("message", message),
+        arguments.require_optional_key(key),
+        is_dry=is_dry,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +186,8 @@ def _write(
         # Nothing was offered to the log: what was written ahead, up to a full disk, is garbage.
         _abandon(operation, error, resources.log, snapshot)
         raise
-    if transaction is None:
+    if transaction is None or terms.is_dry:
+        operation.abandon()
         return WriteOutcome(None)
     publisher = resources.publishers.get_publisher(stream)
     try:

@@ -66,13 +66,20 @@ def create_graph(
     actor: str | None = None,
     durable: bool = True,
     storage_options: Mapping[str, str] | None = None,
+    exist_ok: bool = False,
 ) -> Graph:
     """Create a graph at a directory, `file://`, `memory://NAME` or `s3://bucket/prefix`.
 
-    `durable` writes survive a power loss; without, local writes are faster and may not.
+    `durable` writes survive a power loss; without, local writes are faster and may not. With
+    `exist_ok`, a graph that is there is opened as it is, whatever its schema has become.
     """
     storage = _open_storage(uri, is_durable=durable, options=storage_options)
-    return create_on(storage, schema=schema, actor=actor)
+    try:
+        return create_on(storage, schema=schema, actor=actor)
+    except GraphExistsError:
+        if not exist_ok:
+            raise
+        return open_on(storage, actor=actor)
 
 
 def open_graph(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, Final, TypeAlias, TypeGuard, cast
+from typing import Any, Final, Literal, TypeAlias, TypeGuard
 
 from omnigraph.bulk.bulk_load import BulkLoad, BulkOptions
 from omnigraph.bulk.bulk_sources import (
@@ -57,6 +57,13 @@ _CLUSTER_VARIABLES: Final = ("SPARK_MASTER_URL", "SPARK_REMOTE")
 
 # What a load reads: besides the sources of one process, whatever can be cut.
 AnySource: TypeAlias = InputSource | BulkSource
+
+
+# The choices of a load, as callers spell them.
+LoadModeName: TypeAlias = Literal["append", "merge", "overwrite"]
+LoadEngineName: TypeAlias = Literal["auto", "local", "spark"]
+OnErrorName: TypeAlias = Literal["fail", "quarantine"]
+DialectName: TypeAlias = Literal["strict", "compatible"]
 
 
 class LoadEngine(Enum):
@@ -116,7 +123,7 @@ def load_source(
     finally:
         load.finish()
     counts = operation.counts if operation.counts is not None and not written.is_repeated else None
-    result = _build_result(session, stream, request, written, counts)
+    result = _build_result(session, stream, request, (written, terms), counts)
     if not is_quarantine:
         return result
     return replace(result, rejected=load.rejected, rejects=load.rejects)
@@ -163,33 +170,38 @@ def _load_locally(
     terms: Terms,
 ) -> LoadResult:
     assert not isinstance(source, BulkSource), "what is cut into pieces is a bulk load"
-    operation = LoadOperation(
-        session.resources, cast("InputSource", source), mode=request.mode, options=request.options
-    )
+    operation = LoadOperation(session.resources, source, mode=request.mode, options=request.options)
     written = write(session, stream, operation, terms)
     # A record may hold the loads of others too, unless it was made by a request with a key.
     loaded = None if written.is_repeated else operation.loaded
     counts = None if loaded is None else (loaded.nodes, loaded.edges)
-    return _build_result(session, stream, request, written, counts)
+    return _build_result(session, stream, request, (written, terms), counts)
 
 
 def _build_result(
     session: Session,
     stream: Stream,
     request: LoadRequest,
-    written: WriteOutcome,
+    outcome: tuple[WriteOutcome, Terms],
     counts: LoadCounts | None,
 ) -> LoadResult:
-    assert written.record is not None, "an empty load is a commit too"
-    nodes, edges = counts_of(written.record) if counts is None else counts
+    written, terms = outcome
+    found: LoadCounts
+    if written.record is None:
+        assert terms.is_dry, "an empty load is a commit too"
+        commit, found = session.read_commit(session.read_head(stream)), ({}, {})
+    else:
+        commit, found = commit_of(written.record), counts_of(written.record)
+    nodes, edges = found if counts is None else counts
     return LoadResult(
         uri=session.uri,
         branch=stream.branch,
         mode=request.mode.value,
         nodes=nodes,
         edges=edges,
-        commit=commit_of(written.record),
+        commit=commit,
         is_repeated=written.is_repeated,
+        is_dry=written.record is None,
     )
 
 

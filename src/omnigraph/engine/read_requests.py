@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from omnigraph.engine import arguments
@@ -23,6 +25,9 @@ from omnigraph.query.logical_plan import ReadPlan
 from omnigraph.query.query_settings import EffectiveSetting, SettingValue, resolve_settings
 from omnigraph.rows.evaluator import Params
 from omnigraph.rows.view import View
+
+# The text of queries, or the path of a file that holds it.
+QueryText: TypeAlias = str | os.PathLike[str]
 
 # The engine of a read: this process, or the tasks of a Spark session.
 ReadEngine: TypeAlias = Literal["local", "spark"]
@@ -97,12 +102,23 @@ def build_read_request(  # noqa: PLR0913 — one keyword for each decision of th
         cancellation=cancel,
     )
     return ReadRequest(
-        arguments.require_text("text", text),
+        read_query_text(text),
         arguments.require_optional_text("name", name),
         arguments.normalize_parameters(params, poll=budget.check_interrupts),
         settings,
         budget,
     )
+
+
+def read_query_text(text: object) -> str:
+    """The text of queries, which may be in a file."""
+    if not isinstance(text, os.PathLike):
+        return arguments.require_text("text", text)
+    try:
+        return Path(text).read_text(encoding="utf-8")
+    except (OSError, ValueError) as failure:
+        reason = getattr(failure, "strerror", None) or str(failure)
+        raise InvalidArgumentError("text", f"{os.fspath(text)}: {reason}") from failure
 
 
 def prepare_read(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from omnigraph import versioning
+from omnigraph.bulk.task_runner import LocalRunner, StageProgress
 from omnigraph.changes.rows_by_id import fetch_rows
 from omnigraph.changes.type_difference import decode_images, encode_images
 from omnigraph.engine import arguments
@@ -18,6 +20,7 @@ from omnigraph.engine.diff import Diff, compute_diff
 from omnigraph.engine.entity_changes import parse_filters
 from omnigraph.engine.graph_session import Session
 from omnigraph.engine.read_requests import (
+    QueryText,
     ReadEngine,
     ReadRequest,
     build_read_request,
@@ -25,6 +28,7 @@ from omnigraph.engine.read_requests import (
     require_engine,
 )
 from omnigraph.engine.refs import StateRef, resolve
+from omnigraph.engine.spark_bridge import import_file_export
 from omnigraph.engine.write_results import TableInfo
 from omnigraph.errors import InvalidArgumentError, TypeNotFoundError
 from omnigraph.execution.optimizer.explain_plan import Explained
@@ -40,7 +44,12 @@ from omnigraph.rows.view import View, table_types_of
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.schema.schema_shape import JsonObject
 
+if TYPE_CHECKING:
+    from omnigraph.spark.spark_export import ExportResult
+
 EntityKind = Literal["node", "edge"]
+# What an export writes.
+ExportFormatName = Literal["parquet", "jsonl", "csv", "graphml"]
 
 
 class Snapshot:
@@ -92,7 +101,7 @@ class Snapshot:
 
     def query(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,
-        text: str,
+        text: QueryText,
         *,
         name: str | None = None,
         params: Mapping[str, object] | None = None,
@@ -102,7 +111,7 @@ class Snapshot:
         cancel: Cancellation | None = None,
         engine: ReadEngine = "local",
     ) -> Result:
-        """Run a read; a text with one declaration needs no name.
+        """Run a read; a text with one declaration needs no name. A `Path` is a file with the text.
 
         After `timeout` seconds, from the first character of the text to the last row, it is
         stopped, and one that needs more than `memory` bytes is refused. `cancel` lets another
@@ -129,7 +138,7 @@ class Snapshot:
 
     def explain(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,
-        text: str,
+        text: QueryText,
         *,
         name: str | None = None,
         params: Mapping[str, object] | None = None,
@@ -202,6 +211,37 @@ class Snapshot:
         """Everything, or some types, as chunks of whole JSON lines that a load reads back."""
         lines = export_lines(self.view, types=arguments.require_optional_texts("types", types))
         return self._guard_lines(lines)
+
+    def export_files(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: ExportFormatName = "parquet",  # noqa: A002 — the name that everybody uses
+        types: Collection[str] | None = None,
+        storage_options: Mapping[str, str] | None = None,
+        progress: StageProgress | None = None,
+    ) -> ExportResult:
+        """Write all types, or some, to a new directory or `s3://` prefix, in folders by type.
+
+        All of it appears at once in a directory; on S3 `_SUCCESS` comes last. Without
+        `storage_options` those of the graph are used. `Graph.spark.export` does it by tasks.
+        """
+        names = arguments.require_optional_texts("types", types)
+        keys = [key for key in self.view.types if names is None or key.name in names]
+        for name in names or ():
+            self.type_key(name)
+        stored = self._session.resources.storage.tables.options
+        options = stored if storage_options is None else arguments.require_options(storage_options)
+        with self._session.guard_reads(self._at):
+            result: ExportResult = import_file_export().export_to(
+                self.view,
+                keys,
+                LocalRunner(progress),
+                address=arguments.require_address(path),
+                options=options,
+                format_name=format,
+            )
+        return result
 
     def _guard_lines(self, lines: Iterator[bytes]) -> Iterator[bytes]:
         with self._session.guard_reads(self._at):

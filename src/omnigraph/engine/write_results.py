@@ -21,7 +21,8 @@ class LoadResult:
 
     For a repeated request they are counted from its commit, where records of one load that
     replaced each other are one. `rejected` is how many records were left out by a load that may do
-    so, and `rejects` the file that lists them; of a repeated request that is not known.
+    so, and `rejects` the file that lists them; of a repeated request that is not known. The
+    `commit` of a dry run is the newest one of the branch.
     """
 
     uri: str
@@ -34,12 +35,15 @@ class LoadResult:
     rejects: str | None = None
     # Whether an earlier request with its key had made the commit; the answer is the same.
     is_repeated: bool = field(default=False, compare=False)
+    # Whether nothing was written, because it was a dry run.
+    is_dry: bool = False
 
     def __repr__(self) -> str:
         rejected = "" if self.rejected is None else f", rejected={self.rejected}"
+        made = "dry_run=True" if self.is_dry else f"commit={_name_commit(self.commit)}"
         return (
             f"LoadResult({self.branch!r}, mode={self.mode!r}, nodes={dict(self.nodes)},"
-            f" edges={dict(self.edges)}{rejected}, commit={_name_commit(self.commit)})"
+            f" edges={dict(self.edges)}{rejected}, {made})"
         )
 
     @property
@@ -60,11 +64,16 @@ class LoadResult:
             "actor_id": self.commit.actor,
             "commit": self.commit.to_json(),
             **({} if self.rejected is None else _describe_rejected(self.rejected, self.rejects)),
+            **_describe_dry_run(self.is_dry),
         }
 
 
 def _name_commit(commit: Commit | None) -> str:
     return repr(None if commit is None else commit.id)
+
+
+def _describe_dry_run(is_dry: bool) -> JsonObject:
+    return {"dry_run": True} if is_dry else {}
 
 
 def _describe_rejected(count: int, file: str | None) -> JsonObject:
@@ -86,6 +95,8 @@ class MutationResult:
     commit: Commit | None
     # Whether an earlier request with its key had made the commit; the answer is the same.
     is_repeated: bool = field(default=False, compare=False)
+    # Whether nothing was written, because it was a dry run.
+    is_dry: bool = False
 
     def __repr__(self) -> str:
         return (
@@ -102,6 +113,7 @@ class MutationResult:
             "affected_edges": self.affected_edges,
             "actor_id": self.actor,
             "commit": None if self.commit is None else self.commit.to_json(),
+            **_describe_dry_run(self.is_dry),
         }
 
 
@@ -116,6 +128,8 @@ class SchemaResult:
     version: int
     # Whether an earlier request with its key had made the commit; the answer is the same.
     is_repeated: bool = field(default=False, compare=False)
+    # Whether nothing was written, because it was a dry run.
+    is_dry: bool = False
 
     def __repr__(self) -> str:
         return f"SchemaResult({self.plan!r}, commit={_name_commit(self.commit)})"
@@ -130,6 +144,7 @@ class SchemaResult:
             "step_count": plan["step_count"],
             "graph_manifest_version": self.version,
             "steps": plan["steps"],
+            **_describe_dry_run(self.is_dry),
         }
 
 

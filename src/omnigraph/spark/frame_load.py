@@ -22,6 +22,7 @@ from omnigraph.bulk.bulk_sources import (
 from omnigraph.bulk.splits import FileRange, GraphLocation, get_stores
 from omnigraph.bulk.task_runner import StageProgress
 from omnigraph.bulk.task_tracking import mark_running, require_running_load
+from omnigraph.engine.load_dispatch import LoadModeName, OnErrorName
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.spark.job_cancellation import cancel_on_error
 from omnigraph.spark.spark_failures import FAILURES, error_of
@@ -160,10 +161,10 @@ def load_frames(  # noqa: PLR0913 — one keyword for each decision of the calle
     branch: Branch,
     frames: Sequence[tuple[str, DataFrame]],
     *,
-    mode: str,
+    mode: LoadModeName,
     key: str | None = None,
     message: str | None = None,
-    on_error: str = "fail",
+    on_error: OnErrorName = "fail",
     rejects: str | os.PathLike[str] | None = None,
     spark: SparkSession | None = None,
     progress: StageProgress | None = None,

@@ -10,20 +10,18 @@ from omnigraph.bulk.task_runner import StageProgress
 from omnigraph.engine import arguments, optimize
 from omnigraph.engine.entity_changes import parse_filters
 from omnigraph.engine.feed.feed_batches import plan_feed_splits
+from omnigraph.engine.load_dispatch import LoadModeName, OnErrorName
 from omnigraph.engine.optimize import IndexBuildResult, OptimizeResult
 from omnigraph.engine.refs import StateRef, resolve
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.errors import InvalidArgumentError
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.spark import frame_load, graph_frames, type_scans
 from omnigraph.spark.datasource import register
-from omnigraph.spark.export_formats import Format
-from omnigraph.spark.spark_export import ExportResult, export_types
+from omnigraph.spark.spark_export import ExportResult, export_to, parse_format
 from omnigraph.spark.spark_failures import raise_on_driver_loss
 from omnigraph.spark.spark_jobs import SparkRunner
 from omnigraph.spark.spark_maintenance import SparkWorkers
 from omnigraph.spark.spark_session import SparkOptions, get_session
-from omnigraph.storage.objects.object_store import open_objects
 from omnigraph.versioning.record import MAIN_BRANCH
 
 if TYPE_CHECKING:
@@ -129,11 +127,11 @@ class GraphSpark:
         frame: DataFrame,
         *,
         type: str,  # noqa: A002 — as in `Branch.load`
-        mode: str,
+        mode: LoadModeName,
         mapping: Mapping[str, str] | None = None,
         branch: str = MAIN_BRANCH,
         key: str | None = None,
-        on_error: str = "fail",
+        on_error: OnErrorName = "fail",
         rejects: str | os.PathLike[str] | None = None,
         progress: StageProgress | None = None,
     ) -> LoadResult:
@@ -168,15 +166,17 @@ class GraphSpark:
         `format` is `parquet`, `jsonl`, `csv` or `graphml`. Without `storage_options` those of the
         graph are used. All of it appears at once in a directory; on S3 `_SUCCESS` comes last.
         """
-        form = _parse_format(format)
+        parse_format(format)
         snapshot = self._resolve_snapshot(at)
         stored = self._opened.resources.storage.tables.options
         options = stored if storage_options is None else arguments.require_options(storage_options)
-        root = open_objects(arguments.require_address(path), options=options).uri
-        target = type_scans.StoreAddress(root, tuple(sorted((options or {}).items())))
-        runner = SparkRunner(lambda: self.session, progress)
-        return export_types(
-            snapshot.view, _resolve_types(snapshot, types), runner, target=target, form=form
+        return export_to(
+            snapshot.view,
+            _resolve_types(snapshot, types),
+            SparkRunner(lambda: self.session, progress),
+            address=arguments.require_address(path),
+            options=options,
+            format_name=format,
         )
 
     def optimize(
@@ -221,14 +221,6 @@ class GraphSpark:
 
     def _resolve_snapshot(self, at: StateRef) -> Snapshot:
         return Snapshot(self._opened, resolve(self._opened, "at", at).at)
-
-
-def _parse_format(name: str) -> Format:
-    try:
-        return Format(name)
-    except ValueError:
-        known = ", ".join(f"'{each.value}'" for each in Format)
-        raise InvalidArgumentError("format", f"'{name}' is not one of {known}") from None
 
 
 def _resolve_types(snapshot: Snapshot, names: Collection[str] | None) -> list[TypeKey]:

@@ -92,6 +92,31 @@ class WrittenFiles:
     rows: int
 
 
+def export_to(
+    view: View,
+    types: Sequence[TypeKey],
+    runner: Runner,
+    *,
+    address: str,
+    options: Mapping[str, str] | None,
+    format_name: str,
+) -> ExportResult:
+    """Write the entities of some types to an address."""
+    form = parse_format(format_name)
+    root = open_objects(address, options=options).uri
+    target = StoreAddress(root, tuple(sorted((options or {}).items())))
+    return export_types(view, types, runner, target=target, form=form)
+
+
+def parse_format(name: str) -> Format:
+    """The format that a caller names."""
+    try:
+        return Format(name)
+    except ValueError:
+        known = ", ".join(f"'{each.value}'" for each in Format)
+        raise InvalidArgumentError("format", f"'{name}' is not one of {known}") from None
+
+
 def export_types(
     view: View, types: Sequence[TypeKey], runner: Runner, *, target: StoreAddress, form: Format
 ) -> ExportResult:

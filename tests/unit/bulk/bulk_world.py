@@ -70,18 +70,18 @@ class Twins:
         path.write_text("".join(f"{text}\n" for text in texts))
         return path
 
-    def load(self, source: Any, mode: str = "append", **options: Any) -> None:
+    def load(self, source: Any, mode: Any = "append", **options: Any) -> None:
         """Load both, and compare all there is afterwards."""
         expected = self.at_once.load(source, mode=mode, **options)
         made = self.bulk(source, mode, **options)
         assert (made.nodes, made.edges) == (expected.nodes, expected.edges)
         assert exported(self.in_units) == exported(self.at_once)
 
-    def bulk(self, source: Any, mode: str = "append", **options: Any) -> LoadResult:
+    def bulk(self, source: Any, mode: Any = "append", **options: Any) -> LoadResult:
         options.setdefault("rejects", self.folder / "rejects")
         return self.in_units.load(source, mode=mode, **options)
 
-    def refused(self, source: Any, mode: str = "append", **options: Any) -> WriteRefusedError:
+    def refused(self, source: Any, mode: Any = "append", **options: Any) -> WriteRefusedError:
         """Both refuse, in the same words; the graph in units is as it was."""
         before = exported(self.in_units)
         with pytest.raises(WriteRefusedError) as expected:

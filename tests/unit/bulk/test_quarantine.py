@@ -29,7 +29,7 @@ A = TypeVar("A")
 
 
 def loaded_without(
-    two: Twins, records: list[Any], bad: list[int], mode: str = "append"
+    two: Twins, records: list[Any], bad: list[int], mode: Any = "append"
 ) -> LoadResult:
     """A load in quarantine gives what a load without the bad lines gives; lines count from 1."""
     good = [each for number, each in enumerate(records, 1) if number not in bad]

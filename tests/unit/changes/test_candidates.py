@@ -10,7 +10,7 @@ import pytest
 
 import omnigraph
 import places
-from omnigraph import Branch, Graph
+from omnigraph import Branch, Graph, LoadModeName
 from omnigraph.changes.change_candidates import collect_writes, find_candidates
 from omnigraph.changes.row_comparison import compare_rows
 from omnigraph.changes.rows_by_id import fetch_rows
@@ -44,7 +44,7 @@ def lineage(graph: Graph) -> Lineage:
     return graph._session.resources.lineage
 
 
-def _load(branch: Branch, names: range, mode: str = "append", age: int = 1) -> None:
+def _load(branch: Branch, names: range, mode: LoadModeName = "append", age: int = 1) -> None:
     rows = {"name": [f"p{n:06}" for n in names], "age": pa.repeat(pa.scalar(age), len(names))}
     branch.load(pa.table(rows), mode=mode, type="Person")
 

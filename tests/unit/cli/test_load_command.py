@@ -296,3 +296,28 @@ def test_overwriting_a_local_graph_needs_no_consent(
     data.write_text(append(person("ada"), {"edge": "Knows", "from": "ada", "to": "ada"}))
     answer("load", f"file://{store}", "--data", data, "--mode", "overwrite")
     assert names(answer, store) == ["ada"]
+
+
+def test_a_dry_run_writes_nothing_and_says_what_it_would_do(
+    run: Run, answer: Answer, store: Path, folder: Path
+) -> None:
+    before = answer("commit", "list", store)
+    data = folder / "more.jsonl"
+    data.write_text(append(person("cyd")))
+    given = ("load", store, "--data", data, "--mode", "append", "--dry-run")
+    assert answer(*given)["dry_run"] is True
+    shown = run(*given)
+    assert shown.stdout.splitlines()[-1] == "would load 1 entity into main; nothing was written"
+    assert shown.stderr == ""
+    assert run(*given, "--branch", "b", "--from", "main").exit_code == 2
+    older = 'query q() { update Person set { age: 1 } where name = "ada" }'
+    mutated = answer("mutate", "--store", store, "-e", older, "--dry-run")
+    assert (mutated["affected_nodes"], mutated["commit"]) == (1, None)
+    (folder / "wider.pg").write_text(
+        (folder / "s.pg").read_text() + "node Town { name: String @key }"
+    )
+    applied = run("schema", "apply", store, "--schema", folder / "wider.pg", "--dry-run")
+    assert applied.stdout.splitlines()[-1] == "1 step planned; nothing was written"
+    assert run("cleanup", store, "--keep", "1", "--dry-run").exit_code == 0
+    assert run("cleanup", store, "--keep", "1", "--dry-run", "--confirm").exit_code == 2
+    assert answer("commit", "list", store) == before

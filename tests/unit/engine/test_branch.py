@@ -114,7 +114,7 @@ def test_modes_append_merge_and_overwrite(main: Branch) -> None:
 
 def test_an_unknown_mode_is_refused(main: Branch) -> None:
     with pytest.raises(errors.InvalidArgumentError, match="'upsert' is not one of"):
-        main.load([person("Cyd")], mode="upsert")
+        main.load([person("Cyd")], mode="upsert")  # type: ignore[arg-type]
 
 
 def test_an_empty_load_is_a_commit_that_changes_nothing(main: Branch) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import omnigraph
 import places
-from omnigraph import Branch, Graph, errors
+from omnigraph import Branch, Graph, LoadModeName, errors
 from omnigraph.storage.objects import layout
 from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning import MAIN
@@ -383,7 +383,7 @@ def test_a_bulk_load_and_an_overwrite_are_told_by_their_files() -> None:
     with _graph("node Item { name: String @key  size: I64 }") as graph:
         main = graph.branch()
 
-        def load(numbers: range, size: int, mode: str) -> None:
+        def load(numbers: range, size: int, mode: LoadModeName) -> None:
             names = pa.array([f"i{number:06}" for number in numbers])
             sizes = pa.repeat(pa.scalar(size), len(numbers))
             main.load(pa.table({"name": names, "size": sizes}), mode=mode, type="Item")

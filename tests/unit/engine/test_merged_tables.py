@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from omnigraph import Branch, Graph
+from omnigraph import Branch, Graph, LoadModeName
 from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning import Bulk, ChangeSet, Record
 from omnigraph.writers import prepare, row_staging
@@ -26,7 +26,7 @@ def _small_bulks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_staging, "WAITING_ROWS_MAX", MANY - 1)
 
 
-def _load(branch: Branch, type_: str = "Person", mode: str = "append") -> set[str]:
+def _load(branch: Branch, type_: str = "Person", mode: LoadModeName = "append") -> set[str]:
     names = list(numbered(1, MANY))
     branch.load(pa.table({"name": names}), type=type_, mode=mode)
     return set(names)

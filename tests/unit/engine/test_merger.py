@@ -115,7 +115,7 @@ def test_an_unknown_source_is_named(graph: Graph) -> None:
 def test_a_preference_that_means_nothing_is_refused(graph: Graph, prefer: object) -> None:
     graph.create_branch("review")
     with pytest.raises(errors.InvalidArgumentError, match="prefer"):
-        graph.branch().merge("review", prefer=prefer)  # type: ignore[arg-type]
+        graph.branch().merge("review", prefer=prefer)  # type: ignore[call-overload]
 
 
 def test_a_merge_may_require_the_head_it_was_decided_on(graph: Graph) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from omnigraph import Branch
+from omnigraph import Branch, LoadModeName
 from unit.engine.company import company, person
 
 
@@ -29,7 +29,7 @@ def test_a_key_belongs_to_the_commits_of_its_own_branch(main: Branch) -> None:
 
 
 @pytest.mark.parametrize("mode", ["append", "merge", "overwrite"])
-def test_a_repeated_load_answers_what_the_first_one_did(main: Branch, mode: str) -> None:
+def test_a_repeated_load_answers_what_the_first_one_did(main: Branch, mode: LoadModeName) -> None:
     main.load([{"type": "Note", "data": {"text": "old"}}], mode="append")
     records = [person("Cyd", 1), person("Dov", 2), *([person("Ada")] if mode != "append" else [])]
     first = main.load(records, mode=mode, key="job")

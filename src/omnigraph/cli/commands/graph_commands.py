@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import unquote, urlsplit
 
 import typer
@@ -32,9 +33,12 @@ from omnigraph.cli.views.output_streams import align_columns
 from omnigraph.cli.views.progress_bars import show_load_bars
 from omnigraph.error_codes import ErrorCode
 
+if TYPE_CHECKING:
+    from omnigraph import ExportFormatName
+
 
 class ExportFormat(StrEnum):
-    """What Spark writes."""
+    """What an export writes."""
 
     PARQUET = "parquet"
     JSONL = "jsonl"
@@ -91,19 +95,19 @@ def snapshot(
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """Files of an export, which Spark writes."""
+    """Files of an export."""
 
     engine: Annotated[
         ReadEngine,
-        typer.Option("--engine", help="Print in this process, or write files by tasks on Spark."),
+        typer.Option("--engine", help="Write files by threads of this process, or by Spark."),
     ] = ReadEngine.LOCAL
     out: Annotated[
         str | None,
-        typer.Option("--out", metavar="PATH", help="With Spark: a new directory, or s3://…"),
+        typer.Option("--out", metavar="PATH", help="Write files: a new directory, or s3://…"),
     ] = None
     format: Annotated[
         ExportFormat | None,
-        typer.Option("--format", show_default="parquet", help="With Spark: what to write."),
+        typer.Option("--format", show_default="parquet", help="With --out: what to write."),
     ] = None
     is_jsonl: Annotated[bool, typer.Option("--jsonl", hidden=True)] = False
 
@@ -111,8 +115,8 @@ class ExportOptions:
         is_spark = self.engine is ReadEngine.SPARK
         if is_spark and self.out is None:
             raise typer.BadParameter("--engine spark writes files: give --out PATH")
-        if not is_spark and (self.out is not None or self.format is not None):
-            raise typer.BadParameter("--out and --format need --engine spark")
+        if self.out is None and self.format is not None:
+            raise typer.BadParameter("--format is about files: give --out PATH")
         if self.is_jsonl:
             print_warning("'--jsonl' is not needed: an export is JSON lines")
 
@@ -130,25 +134,27 @@ def export(
 ) -> None:
     """Print every entity of a branch or a commit as JSON lines, ready for `load`.
 
-    With Spark, write files instead, in folders by type.
+    With --out, write files instead, in folders by type.
     """
     is_spark = files.engine is ReadEngine.SPARK
     if spark.is_given and not is_spark:
         raise typer.BadParameter("options about Spark need --engine spark")
     with open_graph(scope, scope.resolve_address(uri, ways=POSITIONAL_WAYS)) as graph:
         state = target.open(graph)
-        if not is_spark:
+        if files.out is None:
             print_bytes(state.export(types=type_names or None))
             return
-        assert files.out is not None, "checked with the options"
-        with spark.use_session(), show_load_bars() as bars:
-            result = graph.spark.export(
-                files.out,
-                format=(files.format or ExportFormat.PARQUET).value,
-                types=type_names or None,
-                at=state,
-                progress=bars.stages,
-            )
+        format_: ExportFormatName = (files.format or ExportFormat.PARQUET).value
+        types = type_names or None
+        with spark.use_session() if is_spark else nullcontext(), show_load_bars() as bars:
+            if is_spark:
+                result = graph.spark.export(
+                    files.out, format=format_, types=types, at=state, progress=bars.stages
+                )
+            else:
+                result = state.export_files(
+                    files.out, format=format_, types=types, progress=bars.stages
+                )
     rows = [("node", name, str(count)) for name, count in sorted(result.nodes.items())]
     rows += [("edge", name, str(count)) for name, count in sorted(result.edges.items())]
     print_lines([*align_columns(rows, right={2}), f"wrote {result.files} files to {result.uri}"])

@@ -22,6 +22,7 @@ from omnigraph.cli.graph_access import (
     open_graph,
 )
 from omnigraph.cli.shared_options import (
+    DRY_RUN,
     IF_COMMIT,
     JSON,
     KEY,
@@ -162,6 +163,7 @@ def load(  # noqa: PLR0913 — one group of options for each concern
     running: LoadExecution,
     spark: SparkTarget,
     uri: POSITIONAL_URI = None,
+    is_dry_run: DRY_RUN = False,
     is_json: JSON = False,
 ) -> None:
     """Load entities into a branch: all of them in one commit, or none."""
@@ -172,20 +174,24 @@ def load(  # noqa: PLR0913 — one group of options for each concern
     if spark.is_given and running.engine is LoadEngine.LOCAL:
         raise typer.BadParameter("options about Spark need --engine spark")
     _require_strict(data, running, spark)
-    if data.mode is LoadMode.OVERWRITE:
-        confirm(scope, address, "load --mode overwrite", is_json=is_json)
-    echo_write(scope, "load", address)
+    if is_dry_run and target.base is not None:
+        raise typer.BadParameter("--dry-run creates no branch: leave --from out")
+    if not is_dry_run:
+        if data.mode is LoadMode.OVERWRITE:
+            confirm(scope, address, "load --mode overwrite", is_json=is_json)
+        echo_write(scope, "load", address)
     outcome = NOTHING_WRITTEN
     with handle_interrupts(lambda: outcome), open_graph(scope, address) as graph:
         branch, is_created = _open_branch(graph, target)
         try:
-            result = _load_branch(branch, data, target, running, spark)
+            result = _load_branch(branch, data, target, running, spark, is_dry=is_dry_run)
         except BaseException:
             # It is not deleted: another process may have written to it meanwhile.
             if is_created:
                 _report_kept_branch(branch.name)
             raise
-        outcome = f"commit {result.commit.id} was written"
+        if not result.is_dry:
+            outcome = f"commit {result.commit.id} was written"
     show(Loaded(address, result, target.base, is_created), is_json=is_json)
 
 
@@ -209,7 +215,13 @@ def _require_strict(data: LoadInput, running: LoadExecution, spark: SparkTarget)
 
 
 def _load_branch(
-    branch: Branch, data: LoadInput, target: WriteTarget, running: LoadExecution, spark: SparkTarget
+    branch: Branch,
+    data: LoadInput,
+    target: WriteTarget,
+    running: LoadExecution,
+    spark: SparkTarget,
+    *,
+    is_dry: bool,
 ) -> LoadResult:
     engine = LoadEngine.SPARK if spark.is_given else running.engine
     chosen = spark.use_session() if engine is LoadEngine.SPARK else nullcontext()
@@ -227,6 +239,7 @@ def _load_branch(
             engine=engine.value,
             on_error=running.on_error.value,
             rejects=running.rejects,
+            dry_run=is_dry,
             progress=bars.records,
             stages=bars.stages,
         )

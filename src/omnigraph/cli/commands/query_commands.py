@@ -16,6 +16,7 @@ from omnigraph.cli.command_registry import STORE, STORE_AND_ACTOR, register_comm
 from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import NOTHING_WRITTEN, guard_write, handle_interrupts, open_graph
 from omnigraph.cli.shared_options import (
+    DRY_RUN,
     IF_COMMIT,
     JSON,
     KEY,
@@ -156,6 +157,7 @@ def mutate(  # noqa: PLR0913 — one parameter for each option
     expected: IF_COMMIT = None,
     message: MESSAGE = None,
     key: KEY = None,
+    is_dry_run: DRY_RUN = False,
     is_json: JSON = False,
 ) -> None:
     """Run a query that inserts, updates or deletes, as one commit."""
@@ -163,7 +165,7 @@ def mutate(  # noqa: PLR0913 — one parameter for each option
     file, text = parsed.file, parsed.source.text
     if file.statement is not None:
         flags = (("--branch", branch), ("--if-commit", expected), ("--message", message))
-        require_no_query_options(source, *flags, ("--key", key))
+        require_no_query_options(source, *flags, ("--key", key), ("--dry-run", is_dry_run or None))
         write_statement(scope, file.statement, is_json=is_json)
         return
     source.select_query(file)
@@ -176,7 +178,13 @@ def mutate(  # noqa: PLR0913 — one parameter for each option
         target = graph.branch(branch or MAIN_BRANCH)
         with guard_write(target):
             result = target.mutate(
-                text, name=source.name, params=params, if_commit=expected, message=message, key=key
+                text,
+                name=source.name,
+                params=params,
+                if_commit=expected,
+                message=message,
+                key=key,
+                dry_run=is_dry_run,
             )
         if result.commit is not None:
             outcome = f"commit {result.commit.id} was written"

@@ -12,6 +12,7 @@ from omnigraph.cli.command_registry import STORE, STORE_AND_ACTOR, add_group, re
 from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import confirm, echo_write, handle_interrupts, open_graph
 from omnigraph.cli.shared_options import (
+    DRY_RUN,
     JSON,
     MAIN_BRANCH,
     POSITIONAL_URI,
@@ -106,10 +107,12 @@ def cleanup(
     is_real: Annotated[
         bool, typer.Option("--confirm", help="Remove it; without, only say what would go.")
     ] = False,
+    is_dry_run: DRY_RUN = False,
     is_json: JSON = False,
 ) -> None:
     """Remove old commits of every branch, and what nothing refers to any more."""
     address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
+    _require_one(is_real, is_dry_run)
     kept.require_any()
     seconds, grace = kept.parse_age(), kept.parse_grace()
     if is_real:
@@ -134,6 +137,7 @@ def repair(
     is_forced: Annotated[
         bool, typer.Option("--force", help="Also remove what others changed; needs --confirm.")
     ] = False,
+    is_dry_run: DRY_RUN = False,
     is_json: JSON = False,
 ) -> None:
     """Look for foreign writes, stale derived objects, and damage; exit with 1 if any is left.
@@ -141,6 +145,7 @@ def repair(
     Every file of every kept commit is compared with its digest. A damaged index is built anew; any
     other damaged file has to come from a copy of the graph, and the newest whole commit is named.
     """
+    _require_one(is_real, is_dry_run)
     if is_forced and not is_real:
         raise typer.BadParameter("--force needs --confirm")
     address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
@@ -153,6 +158,12 @@ def repair(
     show(Repaired(address, report), is_json=is_json, failure=failure)
     if failure:
         raise typer.Exit(FAILED)
+
+
+def _require_one(is_real: bool, is_dry_run: bool) -> None:
+    """Refuse the option that does it together with the one that does not."""
+    if is_real and is_dry_run:
+        raise typer.BadParameter("--confirm and --dry-run exclude each other")
 
 
 def create(

@@ -21,6 +21,7 @@ from omnigraph.cli.graph_access import (
 from omnigraph.cli.local_files import read_source
 from omnigraph.cli.shared_options import (
     BRANCH,
+    DRY_RUN,
     JSON,
     KEY,
     MAIN_BRANCH,
@@ -124,23 +125,25 @@ def plan(
     show(SchemaPlan(address, planned), is_json=is_json)
 
 
-def apply(
+def apply(  # noqa: PLR0913 — one parameter for each option
     scope: Scope,
     desired: DesiredSchema,
     uri: POSITIONAL_URI = None,
     branch: BRANCH = MAIN_BRANCH,
     key: KEY = None,
+    is_dry_run: DRY_RUN = False,
     is_json: JSON = False,
 ) -> None:
     """Change the schema of a branch, as one commit; other branches keep theirs."""
     address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
     text = read_schema_text(desired.path)
-    echo_write(scope, "schema apply", address)
+    if not is_dry_run:
+        echo_write(scope, "schema apply", address)
     outcome = NOTHING_WRITTEN
     with handle_interrupts(lambda: outcome), open_graph(scope, address) as graph:
         target = graph.branch(branch)
         with guard_write(target):
-            result = target.apply_schema(text, key=key)
+            result = target.apply_schema(text, key=key, dry_run=is_dry_run)
         if result.commit is not None:
             outcome = f"commit {result.commit.id} was written"
     _print_remarks(result.plan, allows_data_loss=desired.allows_data_loss)

@@ -90,7 +90,10 @@ class Loaded:
         )
         total = format_count(self.result.total_entities, "entity", plural="entities")
         new = f", created from {self.base_branch}" if self.is_branch_created else ""
-        yield f"loaded {total} into {self.result.branch}{new}: commit {self.result.commit.id}"
+        if self.result.is_dry:
+            yield f"would load {total} into {self.result.branch}; nothing was written"
+        else:
+            yield f"loaded {total} into {self.result.branch}{new}: commit {self.result.commit.id}"
         if self.result.rejected:
             rejects = f", see {self.result.rejects}" if self.result.rejects else ""
             yield f"left out {format_count(self.result.rejected, 'record')}{rejects}"
@@ -112,6 +115,7 @@ class Mutated:
         edges = format_count(self.result.affected_edges, "edge")
         commit = self.result.commit
         outcome = "nothing was written" if commit is None else f"commit {commit.id}"
+        outcome = "a dry run, nothing was written" if self.result.is_dry else outcome
         yield f"{self.result.query_name}: {nodes}, {edges} on {self.result.branch}: {outcome}"
 
 
@@ -267,9 +271,12 @@ class Applied:
 
     def to_lines(self) -> list[str]:
         """A step per line, and the commit."""
+        steps = self.result.plan.steps
+        if self.result.is_dry:
+            count = format_count(len(steps), "step")
+            return [*(f"- {step}" for step in steps), f"{count} planned; nothing was written"]
         if self.result.commit is None:
             return ["no changes; nothing was written"]
-        steps = self.result.plan.steps
         return [
             *(f"- {step}" for step in steps),
             f"{format_count(len(steps), 'step')} applied: commit {self.result.commit.id}",

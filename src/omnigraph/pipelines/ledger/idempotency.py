@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from omnigraph.engine.branch_log import BranchLog
 from omnigraph.errors import SnapshotGoneError
 from omnigraph.pipelines.ledger.run_ledger import (
     FOLDER,
@@ -156,7 +157,7 @@ class LoadHistory:
         self, after: int | None, is_wanted: Callable[[str], bool], noted: LastLoad | None = None
     ) -> LastLoad:
         """The newest load above a version, else the one that was noted at that version."""
-        commits = list(self._branch.commits_since(after))
+        commits = list(BranchLog(self._branch).iter_since(after))
         head = commits[0][0] if commits else self._branch.head
         reverts: list[tuple[str, str]] = []
         for commit, by in commits:
@@ -210,7 +211,7 @@ class IdempotencyKey:
         many others follow it.
         """
         after, version = self.find_unused_version(), branch.head.version
-        made = branch.commit_with_key(self._key, after=after)
+        made = BranchLog(branch).find_by_key(self._key, after=after)
         if made is None and (after is None or after < version):
             self.record_unused(version)
         return made

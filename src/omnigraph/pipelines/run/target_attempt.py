@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from omnigraph.engine.branch_log import BranchLog
 from omnigraph.engine.spark_bridge import import_spark_module
 from omnigraph.errors import (
     BranchExistsError,
@@ -153,7 +154,7 @@ class TargetAttempt:
         known = self._find_load_in_force(self._find_last_load(), begun)
         if known is not None:
             return replace(known, run_branch=branch.name)
-        commit = branch.commit_with_key(begun.key, after=_ALL_VERSIONS)
+        commit = BranchLog(branch).find_by_key(begun.key, after=_ALL_VERSIONS)
         if commit is not None:
             return self._merge_run_branch(main, branch, self._adopt_commit(branch, commit, begun))
         return self._merge_run_branch(main, branch, self._load_records(branch, begun, records))
@@ -230,7 +231,7 @@ def _with_commit(target: TargetRun, branch: Branch, commit: str, made_by: str | 
         target,
         status=SUCCEEDED,
         commit=commit,
-        entities=branch.entities_written(commit),
+        entities=BranchLog(branch).count_written(commit),
         rejected=None,
         made_by=made_by,
     )
@@ -292,7 +293,7 @@ class UnreportedRun:
             return done
         branch = main if target.run_branch is None else graph.branch(target.run_branch)
         after = once.find_unused_version() if target.run_branch is None else _ALL_VERSIONS
-        made = branch.commit_with_key(target.key, after=after)
+        made = BranchLog(branch).find_by_key(target.key, after=after)
         if made is None:
             return None
         return _with_commit(target, branch, made.id, _parse_run_id(made.message))

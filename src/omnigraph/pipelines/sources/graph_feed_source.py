@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 
 import omnigraph
 from omnigraph.changes.type_pairs import compute_type_id
+from omnigraph.engine.branch_log import BranchLog
 from omnigraph.engine.feed.branch_feed import BEGINNING
 from omnigraph.pipelines.config.definition import FeedSource
 from omnigraph.pipelines.mapping.mapping_sql import quote_literal, quote_name
@@ -58,7 +59,7 @@ def compute_position(source: FeedSource, after: Any) -> JsonObject:  # Any: a po
     with omnigraph.open(source.uri) as graph:
         branch = graph.branch(source.branch)
         start = source.start if after is None else f"after:{_find_last_commit(branch, after)}"
-        first, last = branch.span(start, rows_max=source.changes_max)
+        first, last = BranchLog(branch).find_span(start, rows_max=source.changes_max)
     return {"kind": "graph", "from": first, "to": last}
 
 
@@ -80,8 +81,8 @@ def _has_cursors(position: JsonObject) -> bool:
 def _find_first_commit(branch: Branch, position: JsonObject) -> str:
     """The commit of the cursor that a position begins at."""
     if position["from"] is None:
-        return branch.span(BEGINNING, rows_max=1)[0]
-    return branch.commit_of(position["from"])
+        return BranchLog(branch).find_span(BEGINNING, rows_max=1)[0]
+    return BranchLog(branch).find_cursor_commit(position["from"])
 
 
 def _find_last_commit(branch: Branch, position: JsonObject) -> str:

@@ -100,8 +100,8 @@ class RecordReader:
             rows = self._get_rows(self._plain.type_key, absent)
             if self._reading.is_strict:
                 problems += self._plain.iter_unknown_members(record)
-            fixed = self._plain.find_fixed_values(record, problems)
-            rows.add_row(number, fixed, record, problems)
+            ends = self._plain.find_fixed_values(record, problems)
+            rows.add_row(number, ends, record, problems)
             return
         if "type" not in record and "edge" not in record:
             raise RecordError(

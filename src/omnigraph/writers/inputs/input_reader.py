@@ -26,7 +26,7 @@ from omnigraph.writers.inputs.exact_json import RecordReader
 from omnigraph.writers.inputs.input_rows import Input, InputOptions, Text
 from omnigraph.writers.inputs.input_tables import (
     BATCH_ROWS,
-    mention_named_type,
+    add_named_type,
     read_numbered_batches,
     read_table,
     resolve_named_type,
@@ -202,7 +202,7 @@ def _read_records(source: Any, reading: RowSink, name: str) -> None:
         )
     exact, number = RecordReader(reading), 1
     if reading.options.type is not None:
-        mention_named_type(reading)
+        add_named_type(reading)
     for chunk in iter_record_chunks(source):
         if reading.options.type is None or not _read_many(chunk, number, reading):
             _read_exactly(chunk, number, exact, reading)

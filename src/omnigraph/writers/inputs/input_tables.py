@@ -125,7 +125,7 @@ def resolve_named_type(reading: RowSink, *, hint: str | None = None) -> TypeKey:
     raise reading.build_failure(0, unknown.with_suggestion(bare, [*catalog.nodes, *catalog.edges]))
 
 
-def mention_named_type(reading: RowSink) -> None:
+def add_named_type(reading: RowSink) -> None:
     """Keep no rows of the named type: a type that occurs without rows occurs nevertheless."""
     type_key = resolve_named_type(reading)
     empty = incoming_schema_of(reading.shape_of(type_key)).empty_table()

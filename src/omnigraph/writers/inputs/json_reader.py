@@ -15,7 +15,7 @@ from omnigraph.writers.inputs.exact_json import (
     decode_line,
     decode_next,
 )
-from omnigraph.writers.inputs.input_tables import mention_named_type
+from omnigraph.writers.inputs.input_tables import add_named_type
 from omnigraph.writers.inputs.line_blocks import (
     BLOCK_BYTES,
     LINE_BYTES_MAX,
@@ -32,7 +32,7 @@ _STREAM_BLOCK_BYTES = 4 * 1024**2
 def read_json(stream: Stream, reading: RowSink) -> None:
     """Read the records of a stream in the dialect of the reading."""
     if reading.options.type is not None:
-        mention_named_type(reading)
+        add_named_type(reading)
     if reading.is_strict:
         _read_strict(stream, reading)
     else:

@@ -14,6 +14,7 @@ import pytest
 import omnigraph
 from omnigraph import Branch, Graph
 from omnigraph.engine import LoadResult
+from omnigraph.engine.branch_log import BranchLog
 from omnigraph.errors import OmnigraphError
 from omnigraph.ids import generate_ulid
 from omnigraph.pipelines.config.definition import Pipeline, Target
@@ -122,7 +123,7 @@ class World:
     def commits(self) -> int:
         """How many commits of main, or merged into it, are loads."""
         with self.graph() as graph:
-            found = graph.branch("main").commits_since(0)
+            found = BranchLog(graph.branch("main")).iter_since(0)
             return sum((each.key or "").startswith("pipeline:people:") for each, _ in found)
 
 
@@ -204,7 +205,7 @@ def test_a_slot_that_somebody_named_is_written_once_unless_it_was_reverted(world
         _revert(graph.branch("main"))
         second = next(
             each
-            for each, _ in graph.branch("main").commits_since(0)
+            for each, _ in BranchLog(graph.branch("main")).iter_since(0)
             if ", y, " in (each.message or "")
         )
         graph.branch("main").revert(second)

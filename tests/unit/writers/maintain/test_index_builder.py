@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
-from omnigraph import Graph
+from omnigraph import Graph, LoadModeName
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.versioning.publisher import Publishers
@@ -226,7 +226,7 @@ def test_a_branch_that_is_gone_by_then_is_no_failure(graph: Graph) -> None:
     assert stream.id not in resources.index_builder._running
 
 
-def load(graph: Graph, prefix: str, count: int, mode: str = "append") -> None:
+def load(graph: Graph, prefix: str, count: int, mode: LoadModeName = "append") -> None:
     names = [f"{prefix}{number}" for number in range(count)]
     ages = pa.array(range(count), pa.int32())
     rows = pa.table({"name": names, "email": [f"{name}@x" for name in names], "age": ages})

@@ -1,0 +1,161 @@
+"""Merges, reverts and cherry-picks of a branch, and what each of them would do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Literal, overload
+
+from omnigraph.engine.commit import Commit
+from omnigraph.engine.commit_loop import build_terms
+from omnigraph.engine.merger import Merger, Prefer
+from omnigraph.engine.refs import StateRef
+from omnigraph.engine.write_results import MergePlan, MergeResult
+from omnigraph.errors import InvalidArgumentError
+
+
+class BranchMerges(ABC):
+    """What brings the changes of other commits into a branch; `dry_run` only plans it."""
+
+    @property
+    @abstractmethod
+    def _merger(self) -> Merger: ...
+
+    @overload
+    def merge(
+        self, source: StateRef, *, prefer: Prefer = None, dry_run: Literal[True]
+    ) -> MergePlan: ...
+
+    @overload
+    def merge(
+        self,
+        source: StateRef,
+        *,
+        prefer: Prefer = None,
+        delete_branch: bool = False,
+        message: str | None = None,
+        if_commit: Commit | str | None = None,
+        key: str | None = None,
+        dry_run: Literal[False] = False,
+    ) -> MergeResult: ...
+
+    def merge(  # noqa: PLR0913 — one keyword for each decision of the caller
+        self,
+        source: StateRef,
+        *,
+        prefer: Prefer = None,
+        delete_branch: bool = False,
+        message: str | None = None,
+        if_commit: Commit | str | None = None,
+        key: str | None = None,
+        dry_run: bool = False,
+    ) -> MergeResult | MergePlan:
+        """Bring what another branch, or any other state, changed into this one.
+
+        A text is what `Graph.snapshot` takes; times and versions are those of main.
+
+        Where both changed an entity, `prefer` takes `ours` (this branch) or `theirs`, for all
+        conflicts or by kind; without, and for broken rules, a MergeConflictError is raised.
+        `delete_branch` ends the merged branch, unless it has got newer commits. A call repeated
+        with its `key` answers with the commit of the first one, also when the branch is gone. A
+        dry run writes nothing, and answers with a plan that has every conflict.
+        """
+        if dry_run:
+            _require_no_commit(delete_branch or None, message, if_commit, key)
+            return self._merger.plan(source, prefer=prefer)
+        terms = build_terms(if_commit, message=message, key=key)
+        return self._merger.merge(source, prefer=prefer, delete_branch=delete_branch, terms=terms)
+
+    def plan_merge(self, source: StateRef, *, prefer: Prefer = None) -> MergePlan:
+        """The same as `merge` with `dry_run`."""
+        return self._merger.plan(source, prefer=prefer)
+
+    @overload
+    def revert(
+        self, commit: StateRef, *, prefer: Prefer = None, dry_run: Literal[True]
+    ) -> MergePlan: ...
+
+    @overload
+    def revert(
+        self,
+        commit: StateRef,
+        *,
+        prefer: Prefer = None,
+        message: str | None = None,
+        if_commit: Commit | str | None = None,
+        key: str | None = None,
+        dry_run: Literal[False] = False,
+    ) -> MergeResult: ...
+
+    def revert(
+        self,
+        commit: StateRef,
+        *,
+        prefer: Prefer = None,
+        message: str | None = None,
+        if_commit: Commit | str | None = None,
+        key: str | None = None,
+        dry_run: bool = False,
+    ) -> MergeResult | MergePlan:
+        """Undo what a commit changed, in a new commit; what changed since then is a conflict.
+
+        A version or a time is one of this branch.
+        A dry run writes nothing, and answers with a plan.
+        """
+        if dry_run:
+            _require_no_commit(message, if_commit, key)
+            return self._merger.plan_revert(commit, prefer=prefer)
+        terms = build_terms(if_commit, message=message, key=key)
+        return self._merger.revert(commit, prefer=prefer, terms=terms)
+
+    def plan_revert(self, commit: StateRef, *, prefer: Prefer = None) -> MergePlan:
+        """The same as `revert` with `dry_run`."""
+        return self._merger.plan_revert(commit, prefer=prefer)
+
+    @overload
+    def cherry_pick(
+        self, commit: StateRef, *, prefer: Prefer = None, dry_run: Literal[True]
+    ) -> MergePlan: ...
+
+    @overload
+    def cherry_pick(
+        self,
+        commit: StateRef,
+        *,
+        prefer: Prefer = None,
+        message: str | None = None,
+        if_commit: Commit | str | None = None,
+        key: str | None = None,
+        dry_run: Literal[False] = False,
+    ) -> MergeResult: ...
+
+    def cherry_pick(
+        self,
+        commit: StateRef,
+        *,
+        prefer: Prefer = None,
+        message: str | None = None,
+        if_commit: Commit | str | None = None,
+        key: str | None = None,
+        dry_run: bool = False,
+    ) -> MergeResult | MergePlan:
+        """Change here what a commit of any branch changed there, in a new commit.
+
+        A version or a time is one of main.
+        A dry run writes nothing, and answers with a plan.
+        """
+        if dry_run:
+            _require_no_commit(message, if_commit, key)
+            return self._merger.plan_cherry_pick(commit, prefer=prefer)
+        terms = build_terms(if_commit, message=message, key=key)
+        return self._merger.cherry_pick(commit, prefer=prefer, terms=terms)
+
+    def plan_cherry_pick(self, commit: StateRef, *, prefer: Prefer = None) -> MergePlan:
+        """The same as `cherry_pick` with `dry_run`."""
+        return self._merger.plan_cherry_pick(commit, prefer=prefer)
+
+
+def _require_no_commit(*given: object) -> None:
+    if any(each is not None for each in given):
+        raise InvalidArgumentError(
+            "dry_run", "it makes no commit: of the other arguments, give `prefer`"
+        )
