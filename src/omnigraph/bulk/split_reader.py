@@ -25,7 +25,7 @@ from omnigraph.writers.inputs.csv_reader import read_csv, read_header
 from omnigraph.writers.inputs.csv_records import CsvRecords
 from omnigraph.writers.inputs.input_rows import NONE_ABSENT, AbsentColumns, InputOptions
 from omnigraph.writers.inputs.input_tables import BATCH_ROWS, read_table, resolve_named_type
-from omnigraph.writers.inputs.json_reader import read_json
+from omnigraph.writers.inputs.json_reader import check_first_record, read_json
 from omnigraph.writers.inputs.line_blocks import Stream
 from omnigraph.writers.inputs.row_sink import RecordError, RowNumbers, RowSink
 from omnigraph.writers.load_records import LoadMode
@@ -181,6 +181,9 @@ def _read_rows(stream: pa.NativeFile, piece: FileRange, reading: SplitSink) -> N
 
 def _read_header(stream: pa.NativeFile, piece: FileRange, reading: SplitSink) -> None:
     resolve_named_type(reading)
+    if piece.format is Format.JSONL:
+        check_first_record(open_lines(stream, piece), reading)
+        return
     if piece.format is Format.CSV:
         read_header(CsvRecords(stream, reading.build_failure), reading)
         return

@@ -287,6 +287,11 @@ def _select_header_splits(units: Sequence[InputSplit]) -> list[InputSplit]:
     """The first units of some table files."""
     heads: dict[tuple[str, str | None], InputSplit] = {}
     for unit in units:
-        if unit.file_range.format in _TABLE_FORMATS and len(heads) < HEADERS_MAX:
-            heads.setdefault((unit.file_range.name, unit.file_range.type), unit)
+        found = unit.file_range
+        # Lines of records that name their types have nothing in common.
+        has_header = found.format in _TABLE_FORMATS or (
+            found.format is Format.JSONL and found.type is not None
+        )
+        if has_header and len(heads) < HEADERS_MAX:
+            heads.setdefault((found.name, found.type), unit)
     return list(heads.values())

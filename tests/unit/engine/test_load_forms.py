@@ -187,7 +187,10 @@ WRONG: dict[str, tuple[Source, str]] = {
     "another type of a dict": (lambda: ({"Persn": []}, None), "unknown type 'Persn'"),
     "columns without a type": (lambda: ({"name": ["x"]}, None), "unknown type 'name'"),
     "nothing": (lambda: ({}, None), "an empty dict"),
-    "one record": (lambda: ({"type": "Person", "data": {}}, None), "give a list of records"),
+    "one record": (
+        lambda: ({"type": "Person", "data": {}}, None),
+        "a single record: give a list",
+    ),
     "frames and a type": (
         lambda: ({"Person": pd.DataFrame({"name": ["x"]})}, "Person"),
         "'Person' is a DataFrame, not a column",

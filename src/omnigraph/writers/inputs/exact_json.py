@@ -71,7 +71,7 @@ class RecordReader:
         self._rows: dict[tuple[TypeKey, AbsentColumns], _TypeRows] = {}
         # Edge types go by any case of their name.
         self._types: dict[tuple[str, str], _TypeRows] = {}
-        self._plain = None if reading.options.type is None else _PlainMembers(reading)
+        self._plain = None if reading.options.type is None else PlainMembers(reading)
 
     def read_record(self, record: object, number: int) -> None:
         """Keep the row of a record, or note all that is wrong with it."""
@@ -135,7 +135,7 @@ class RecordReader:
         return self._rows[key, absent]
 
 
-class _PlainMembers:
+class PlainMembers:
     """What the members of a plain record of one type stand for."""
 
     def __init__(self, reading: RowSink) -> None:

@@ -92,7 +92,7 @@ def read_input(source: InputSource, accepted: AcceptedSchema, options: InputOpti
 def _read_types(source: Mapping[str, Any], reading: RowSink) -> None:
     """Read a source for each type."""
     if not source or not {"type", "edge"}.isdisjoint(source):
-        problem = "an empty dict" if not source else "one record: give a list of records"
+        problem = "an empty dict" if not source else "a single record: give a list of records"
         raise _build_source_error(f"cannot load {problem}", reading)
     options = reading.options
     for name, each in source.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import groupby
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow as pa
 from omnigraph.writers.inputs.arrow_json import read_lines
 from omnigraph.writers.inputs.exact_json import (
     BrokenJsonError,
+    PlainMembers,
     RecordPart,
     RecordReader,
     decode_line,
@@ -27,6 +29,7 @@ from omnigraph.writers.inputs.row_sink import RecordError, RowNumbers, RowSink
 
 # One odd record sends its whole block to the exact reader, so that these blocks are smaller.
 _STREAM_BLOCK_BYTES = 4 * 1024**2
+_HEAD_BYTES = 64 * 1024
 
 
 def read_json(stream: Stream, reading: RowSink) -> None:
@@ -37,6 +40,26 @@ def read_json(stream: Stream, reading: RowSink) -> None:
         _read_strict(stream, reading)
     else:
         _CompatibleReader(reading).read_stream(stream)
+
+
+def check_first_record(stream: Stream, reading: RowSink) -> None:
+    """Refuse lines of a named type whose first record names its own."""
+    plain = PlainMembers(reading)
+    for lines in iter_line_blocks(stream, reading, block_bytes=_HEAD_BYTES):
+        first = next((text for text in lines.texts.to_pylist() if text.strip()), None)
+        if first is None:
+            continue
+        try:
+            record = decode_line(first.decode())
+            if isinstance(record, Mapping):
+                list(plain.iter_unknown_members(record))
+        except UnicodeDecodeError:
+            # What else is wrong with a record is told with the others.
+            return
+        except RecordError as refused:
+            if refused.rule == "type":
+                raise reading.build_failure(0, refused) from refused
+        return
 
 
 def _read_strict(stream: Stream, reading: RowSink) -> None:
