@@ -4,8 +4,10 @@ BIN := .venv/bin
 # The order of the tests is drawn from it: the same one every time, and another one on demand.
 SEED ?= 1
 PYTEST := $(BIN)/pytest --randomly-seed=$(SEED)
+# Percent of the lines of src that `make test` reaches at least.
+COVERAGE_MIN ?= 85
 
-.PHONY: setup demo test test-slow test-all test-s3 test-spark check bench soak mutants docs clean
+.PHONY: setup demo test test-slow test-all test-s3 test-spark coverage check bench soak mutants docs clean
 
 setup: .venv/ready
 
@@ -31,6 +33,9 @@ test-s3: setup  ## The tests of whole graphs, all of them on an S3 server on the
 
 test-spark: setup  ## The cases of reads, all of them on Spark in this process.
 	$(BIN)/pytest --arm spark -n0 tests/cases
+
+coverage: setup  ## The tests of `make test` again, with the lines they reach; fails below the floor.
+	$(PYTEST) -m 'not slow' --cov --cov-report=term --cov-fail-under=$(COVERAGE_MIN)
 
 check: setup  ## Formatting, lint, types, layers.
 	$(BIN)/ruff format --check .

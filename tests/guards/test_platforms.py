@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -43,6 +44,17 @@ def test_the_classifiers_and_the_workflow_name_the_same_versions_of_python() -> 
     quoted = ", ".join(f'"{each}"' for each in versions)
     assert f"python: [{quoted}]" in workflow
     assert "Operating System :: POSIX :: Linux" in project["classifiers"]
+
+
+def test_the_workflow_runs_targets_that_exist() -> None:
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
+    makefile = (ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"make ([\w-]+)", workflow))
+    assert targets >= {"test", "check", "coverage"}
+    assert {
+        name for name in targets if not re.search(rf"^{name}:", makefile, re.MULTILINE)
+    } == set()
+    assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
 
 
 def _import_on(platform: str) -> subprocess.CompletedProcess[str]:
