@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from threading import Lock
 from typing import Final
 
 import numpy as np
@@ -42,6 +40,7 @@ from omnigraph.execution.optimizer.physical_plan import (
 )
 from omnigraph.execution.result import Result
 from omnigraph.execution.sources.topology.topology_source import TopologySource
+from omnigraph.lru_cache import LruCache
 from omnigraph.query.logical_plan import Filter, Limit, ReadPlan, Sort
 from omnigraph.schema.catalog import Catalog
 
@@ -68,24 +67,18 @@ class Planner:
     """The plans that ran lately, with their orders; safe to share between threads."""
 
     def __init__(self, plans_max: int = PLANS_MAX) -> None:
-        self._plans_max = plans_max
-        self._lock = Lock()
         # By identity: to compare plans by value takes longer than a small query.
-        self._known: OrderedDict[int, CachedPlan] = OrderedDict()
+        self._known = LruCache[int, CachedPlan](plans_max)
 
     def get_plan(self, plan: ReadPlan, catalog: Catalog) -> CachedPlan:
         """A plan as it runs; analyzed once, and cached."""
-        known = self._known.get(id(plan))
+        known = self._known.peek(id(plan))
         if known is not None and known.query.plan is plan:
             return known
         query = analyze_plan(plan, catalog)
         is_search = bool(query.text_matches) or query.rank is not None
-        made = CachedPlan(query, is_factorizable(query), None if is_search else PlanTiming())
-        with self._lock:
-            self._known[id(plan)] = made
-            while len(self._known) > self._plans_max:
-                self._known.popitem(last=False)
-        return made
+        timing = None if is_search else PlanTiming()
+        return self._known.put(id(plan), CachedPlan(query, is_factorizable(query), timing))
 
     def run(self, plan: ReadPlan, context: ExecutionContext) -> Result:
         """The result of a plan."""
