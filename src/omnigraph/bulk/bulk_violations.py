@@ -19,7 +19,6 @@ from omnigraph.bulk.constraint_checks import ConstraintCheckResult
 from omnigraph.bulk.hash_files import (
     NO_HASHES,
     HashFile,
-    are_among,
     read_hashes,
     union_hashes,
     write_hashes,
@@ -44,6 +43,7 @@ from omnigraph.rows.hashing import Hashes, hash_any_texts
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.catalog import EdgeType
+from omnigraph.sorted_search import are_among
 from omnigraph.storage.tables.pins import Pin, Staged
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.existing_rows import CommittedState

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from omnigraph.bulk.hash_files import (
     NO_HASHES,
     HashFile,
-    are_among,
     hash_tuples,
     read_hashes,
     union_hashes,
@@ -42,6 +41,7 @@ from omnigraph.rows.hashing import Hashes, hash_any_texts
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.catalog import Cardinality, EdgeType
+from omnigraph.sorted_search import are_among
 from omnigraph.storage.tables.row_ids import ROW_ADDRESS, ROW_ID
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.graph_change import MARKS_MAX, PRESENT_MAX

@@ -1,7 +1,7 @@
 """Hashes of ids and tuples, in files: what two parts of a load compare instead of rows.
 
-Equal texts always have equal hashes, so that whoever shares a text is found; whoever shares only a
-hash is told apart by the texts, where the answer matters.
+Equal texts always have equal hashes, so that rows that share a text are found. Rows that share only
+a hash are distinguished by their texts, where the answer matters.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from omnigraph.bulk.task_tracking import read_task_object, require_task_object, write_note
 from omnigraph.rows.hashing import Hashes, hash_any_texts
+from omnigraph.sorted_search import are_among, drop_repeated
 from omnigraph.storage.objects.object_store import Objects
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -33,7 +34,7 @@ _TUPLE_SHIFT: Final = np.uint64(29)
 
 @dataclass(frozen=True, slots=True)
 class HashFile:
-    """Hashes in an object, one part after the other; the highest bits of a hash tell its part.
+    """Hashes in an object, one part after the other; the highest bits of a hash are its part.
 
     `counts` are those of the parts from `first` on. Hashes of no part have no object.
     """
@@ -98,37 +99,15 @@ def merge_sorted(runs: Iterable[Hashes]) -> Hashes:
     return found
 
 
-def deduplicate_sorted(ordered: Hashes) -> Hashes:
-    """Sorted hashes, each of them once."""
-    if not len(ordered):
-        return ordered
-    found: Hashes = ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))]
-    return found
-
-
 def select_repeated(ordered: Hashes) -> Hashes:
     """Those of sorted hashes that are there more than once, each of them once."""
-    return deduplicate_sorted(ordered[1:][ordered[1:] == ordered[:-1]])
-
-
-def count_occurrences(hashes: Hashes, ordered: Hashes) -> npt.NDArray[np.int64]:
-    """How often each of some hashes is among sorted ones."""
-    return np.searchsorted(ordered, hashes, "right") - np.searchsorted(ordered, hashes)
-
-
-def are_among(hashes: Hashes, ordered: Hashes) -> Mask:
-    """Which hashes are among sorted ones."""
-    if not len(ordered):
-        return np.zeros(len(hashes), np.bool_)
-    places = np.searchsorted(ordered, hashes)
-    found: Mask = ordered[np.minimum(places, len(ordered) - 1)] == hashes
-    return found
+    return drop_repeated(ordered[1:][ordered[1:] == ordered[:-1]])
 
 
 class HashIndex:
     """Sorted hashes among which very many others, in any order, are looked for.
 
-    A table tells where those with the same highest bits begin: usually the next one or two.
+    A table says where those with the same highest bits begin: usually the next one or two.
     """
 
     def __init__(self, ordered: Hashes) -> None:
@@ -159,7 +138,7 @@ class HashIndex:
 
 def union_hashes(many: Iterable[Hashes]) -> Hashes:
     """All hashes of some, sorted, each of them once."""
-    return deduplicate_sorted(np.sort(_concatenate_hashes(many)))
+    return drop_repeated(np.sort(_concatenate_hashes(many)))
 
 
 def _concatenate_hashes(many: Iterable[Hashes]) -> Hashes:

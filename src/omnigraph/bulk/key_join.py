@@ -16,8 +16,6 @@ import pyarrow as pa
 from omnigraph.bulk.hash_files import (
     HashFile,
     HashIndex,
-    are_among,
-    count_occurrences,
     hash_tuples,
     merge_sorted,
     read_hash_part,
@@ -35,6 +33,7 @@ from omnigraph.bulk.task_tracking import (
     write_task_rows,
 )
 from omnigraph.rows.hashing import Hashes, hash_any_texts
+from omnigraph.sorted_search import are_among, count_among
 from omnigraph.storage.objects.object_store import Objects
 from omnigraph.storage.tables.pins import Pin
 from omnigraph.versioning.effects import ID_COLUMN
@@ -159,11 +158,7 @@ def _find_cardinality_violations(
         for files in (question.files, question.committed, question.replaced)
     )
     each = union_hashes([own, replaced])
-    counts = (
-        count_occurrences(each, own)
-        + count_occurrences(each, committed)
-        - count_occurrences(each, replaced)
-    )
+    counts = count_among(each, own) + count_among(each, committed) - count_among(each, replaced)
     is_bad = counts < question.minimum
     if question.maximum is not None:
         is_bad |= counts > question.maximum

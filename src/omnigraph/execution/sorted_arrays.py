@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from omnigraph.execution.sources.graph_source import DenseIds, Neighbours, RowIndices
+from omnigraph.sorted_search import are_among, drop_repeated
 
 # A place and a number in 64 bits: pairs sort as integers, which is many times faster than by two
 # columns.
 Pairs: TypeAlias = npt.NDArray[np.int64]
-
-_Integer = TypeVar("_Integer", np.int32, np.int64)
 
 NO_ROW_INDICES: RowIndices = np.zeros(0, np.int64)
 NO_DENSE_IDS: DenseIds = np.zeros(0, np.int32)
@@ -49,7 +48,7 @@ def find_distinct(numbers: DenseIds) -> tuple[DenseIds, RowIndices]:
 
 def sort_distinct(numbers: DenseIds) -> DenseIds:
     """The distinct numbers, ascending."""
-    return _drop_repeated(np.sort(numbers))
+    return drop_repeated(np.sort(numbers))
 
 
 def count_occurrences(places: RowIndices, numbers: DenseIds) -> RowIndices:
@@ -71,15 +70,13 @@ def unpack_pairs(pairs: Pairs) -> Neighbours:
 def sort_distinct_pairs(pairs: Pairs) -> Pairs:
     """The distinct pairs, ascending; the given ones are sorted in place."""
     pairs.sort()
-    return _drop_repeated(pairs)
+    return drop_repeated(pairs)
 
 
 def is_among(pairs: Pairs, known: Pairs) -> npt.NDArray[np.bool_]:
     """Which pairs are among known ones, which are ascending."""
-    if not len(known):
-        return np.zeros(len(pairs), np.bool_)
-    if len(pairs) < _MARKED_MIN:
-        return _is_found(pairs, known)
+    if len(pairs) < _MARKED_MIN or not len(known):
+        return are_among(pairs, known)
     # A search goes through all of memory. Most pairs that are not there show it by one look at a
     # table of hashes, and only the others are searched.
     bits = min(max(_MARKS_PER_PAIR * len(known), 2).bit_length(), _MARK_BITS_MAX)
@@ -87,7 +84,7 @@ def is_among(pairs: Pairs, known: Pairs) -> npt.NDArray[np.bool_]:
     is_marked[_hash_pairs(known, bits)] = True
     found = is_marked.take(_hash_pairs(pairs, bits))
     candidates = np.flatnonzero(found)
-    found[candidates] = _is_found(pairs.take(candidates), known)
+    found[candidates] = are_among(pairs.take(candidates), known)
     return found
 
 
@@ -97,23 +94,6 @@ def expand_runs(counts: RowIndices) -> tuple[RowIndices, RowIndices]:
     of_run = np.repeat(np.arange(len(counts)), counts)
     within = np.arange(int(ends[-1]) if len(ends) else 0) - (ends - counts).take(of_run)
     return of_run, within
-
-
-def _drop_repeated(ascending: npt.NDArray[_Integer]) -> npt.NDArray[_Integer]:
-    """Sorted values without repetitions."""
-    if len(ascending) <= 1:
-        return ascending
-    is_first = np.empty(len(ascending), np.bool_)
-    is_first[0] = True
-    np.not_equal(ascending[1:], ascending[:-1], out=is_first[1:])
-    return ascending[is_first]
-
-
-def _is_found(pairs: Pairs, known: Pairs) -> npt.NDArray[np.bool_]:
-    places = np.searchsorted(known, pairs)
-    places[places == len(known)] = 0
-    found: npt.NDArray[np.bool_] = known.take(places) == pairs
-    return found
 
 
 def _hash_pairs(pairs: Pairs, bits: int) -> RowIndices:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from omnigraph.execution.search import find_text_candidates
-from omnigraph.execution.search.field_index import RowIds, is_among
+from omnigraph.execution.search.field_index import RowIds
 from omnigraph.query import typed_tree
 from omnigraph.query.tree_walk import iter_subexpressions
 from omnigraph.query.typed_tree import Expr, SystemName
@@ -21,6 +21,7 @@ from omnigraph.rows.row_order import RowIndices
 from omnigraph.rows.text_predicates import require_valid_options
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey
+from omnigraph.sorted_search import are_among
 from omnigraph.storage.tables.row_ids import FEW_IDS, ROW_ID, ROWS_PER_ID
 from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning.effects import ID_COLUMN
@@ -113,7 +114,7 @@ def _scan_table(
     if row_ids is None:
         return table.scan_batches(columns=names, filter=filter_)
     return (
-        batch.filter(pa.array(is_among(batch.column(ROW_ID).to_numpy(), row_ids)))
+        batch.filter(pa.array(are_among(batch.column(ROW_ID).to_numpy(), row_ids)))
         for batch in table.scan_batches(
             columns=list(dict.fromkeys([*names, ROW_ID])), filter=filter_
         )

@@ -16,7 +16,6 @@ from omnigraph.bulk import bulk_load, key_join, split_reader, splits
 from omnigraph.bulk.hash_files import (
     HashFile,
     HashIndex,
-    are_among,
     hash_tuples,
     merge_sorted,
     read_hash_part,
@@ -30,6 +29,7 @@ from omnigraph.bulk.task_runner import LocalRunner
 from omnigraph.engine import load_dispatch
 from omnigraph.errors import LoadError, StorageRefusedError
 from omnigraph.rows.hashing import Hashes, hash_any_texts
+from omnigraph.sorted_search import are_among
 from omnigraph.storage.objects.object_store import Objects, open_objects
 from omnigraph.storage.objects.source_files import SourceFile, list_source_files, open_source_file
 from omnigraph.writers.inputs import json_reader

@@ -25,6 +25,7 @@ from omnigraph.rows.comparison import (
 )
 from omnigraph.rows.evaluator import evaluate
 from omnigraph.schema.property_types import ListType, PropertyType, Scalar
+from omnigraph.sorted_search import find_positions
 
 _LOW_BITS = np.int64(32)
 _LOW_MASK = np.int64(2**32 - 1)
@@ -138,11 +139,8 @@ class JoinKeys:
     def _combine_codes(self, codes: RowIndices, more: RowIndices, number: int) -> RowIndices:
         together = _pack_codes(codes, more, len(self._dictionaries[number]))
         known = self._combinations[number - 1]
-        if not len(known):
-            return np.full(len(together), -1, np.int64)
-        places = np.searchsorted(known, together)
-        places[places == len(known)] = 0
-        return np.where((known.take(places) == together) & (together >= 0), places, -1)
+        places, is_known = find_positions(together, known)
+        return np.where(is_known & (together >= 0), places, -1)
 
 
 def _pack_codes(codes: RowIndices, more: RowIndices, size: int) -> RowIndices:

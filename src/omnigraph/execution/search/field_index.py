@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.execution.sources.graph_source import RowIndices
+from omnigraph.sorted_search import are_among, find_positions
 
 # Every search asks every segment.
 SEGMENTS_MAX: Final = 8
@@ -95,7 +96,7 @@ def extend_index(
     """The field of a later version, which has exactly these rows."""
     ordered = np.sort(row_ids)
     known = [(segment.row_ids, segment.blank_rows) for segment in field.segments]
-    is_known = is_among(ordered, np.sort(np.concatenate([*chain.from_iterable(known)])))
+    is_known = are_among(ordered, np.sort(np.concatenate([*chain.from_iterable(known)])))
     new = ordered[~is_known]
     segments = (*field.segments, make(new)) if len(new) else field.segments
     alive = tuple(_compute_mask(segment.row_ids, ordered) for segment in segments)
@@ -108,17 +109,8 @@ def extend_index(
 
 
 def _compute_mask(row_ids: RowIds, present: RowIds) -> Mask | None:
-    found = is_among(row_ids, present)
+    found = are_among(row_ids, present)
     return None if found.all() else found
-
-
-def is_among(row_ids: RowIds, ordered: RowIds) -> Mask:
-    """Which rows are among some, which are in order."""
-    if not len(ordered):
-        return np.zeros(len(row_ids), np.bool_)
-    places = np.minimum(np.searchsorted(ordered, row_ids), len(ordered) - 1)
-    found: Mask = ordered.take(places) == row_ids
-    return found
 
 
 def _are_within(row_ids: RowIds, ordered: RowIds) -> bool:
@@ -140,5 +132,5 @@ def _put_row_indices(found: RowIndices, ordered: RowIds, row_ids: RowIds, *, sta
         is_here = (row_ids >= ordered[0]) & (row_ids <= ordered[-1])
         np.copyto(found, (row_ids - ordered[0]).view(np.int64) + start, where=is_here)
         return
-    places = np.minimum(np.searchsorted(ordered, row_ids), len(ordered) - 1)
-    np.copyto(found, places + start, where=ordered.take(places) == row_ids)
+    places, is_here = find_positions(row_ids, ordered)
+    np.copyto(found, places + start, where=is_here)

@@ -13,6 +13,7 @@ from omnigraph.execution.search.field_ref import FieldRef
 from omnigraph.execution.search.scored_nodes import ScoredNodes, make_empty, select_least
 from omnigraph.execution.search.vector_segment import Matrix, VectorSegment, build_vector_segment
 from omnigraph.execution.sources.graph_source import RowIndices
+from omnigraph.sorted_search import find_positions
 from omnigraph.storage.tables.row_ids import ROW_ID
 
 VectorField: TypeAlias = FieldIndex[VectorSegment]
@@ -174,9 +175,8 @@ def stream_nearest(
     for batch in table.scan_batches(columns=[ROW_ID, asked.column]):
         check()
         here = build_vector_segment(batch.column(ROW_ID).to_numpy(), batch.column(asked.column))
-        places = np.searchsorted(ordered, here.row_ids)
-        places = np.minimum(places, len(ordered) - 1)
-        wanted = np.flatnonzero(ordered.take(places) == here.row_ids)
+        places, is_wanted = find_positions(here.row_ids, ordered)
+        wanted = np.flatnonzero(is_wanted)
         near = find_nearest(make_single_segment(here), wanted, query, limit=limit)
         found = ScoredNodes(
             np.concatenate([found.indices, order.take(places.take(wanted.take(near.indices)))]),

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import ResourceLimitError
 from omnigraph.execution.sources.graph_source import DenseIds
+from omnigraph.sorted_search import find_positions
 
 RowIds = npt.NDArray[np.uint64]
 # Called with how many bytes are kept from now on, before they are allocated.
@@ -86,8 +87,8 @@ def find_sorted(keys: RowIds, numbers: DenseIds, wanted: RowIds) -> DenseIds:
     """The numbers beside the wanted keys among sorted ones; -1 where there is none."""
     if not len(keys):
         return np.full(len(wanted), -1, np.int32)
-    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[places] == wanted, numbers[places], np.int32(-1))
+    places, is_there = find_positions(wanted, keys)
+    return np.where(is_there, numbers.take(places, mode="clip"), np.int32(-1))
 
 
 def _require_room(count: int) -> None:

@@ -28,6 +28,7 @@ from omnigraph.execution.sources.topology.adjacency_lists import (
     pack_pairs,
     unpack_pairs,
 )
+from omnigraph.sorted_search import are_among
 
 # A walk from a larger share of the nodes puts all changes into place first.
 _WALK_SHARE_MAX: Final = 1 / 16
@@ -128,7 +129,7 @@ class ChangedAdjacency(Adjacency):
 
     def merge_changes(self) -> PlainAdjacency:
         """The same with all changes in place, which is not kept."""
-        is_untouched = ~_is_among(self.base.repeats, self.pairs)
+        is_untouched = ~are_among(self.base.repeats, self.pairs)
         repeats = np.repeat(self.pairs, np.maximum(self.copies - 1, 0))
         repeats = np.concatenate([self.base.repeats[is_untouched], repeats])
         repeats.sort()
@@ -162,7 +163,7 @@ class ChangedAdjacency(Adjacency):
         if is_touched.any():
             rows = np.flatnonzero(is_touched.take(places))
             pairs = pack_pairs(nodes.take(places.take(rows)), ends.take(rows))
-            dead = rows[_is_among(pairs, self.gone)]
+            dead = rows[are_among(pairs, self.gone)]
             places, ends = np.delete(places, dead), np.delete(ends, dead)
         more_places, more = _find_pairs(self.new, starts)
         if len(more):
@@ -203,7 +204,7 @@ def change_adjacency(
         base, pairs = older, removed[:0]
         was_there, copies = np.zeros(0, np.bool_), np.zeros(0, np.int64)
     touched = np.unique(np.concatenate([removed, added]))
-    new = touched[~_is_among(touched, pairs)]
+    new = touched[~are_among(touched, pairs)]
     if len(new):
         before, at = base.count_copies(new), np.searchsorted(pairs, new)
         pairs = np.insert(pairs, at, new)
@@ -242,7 +243,7 @@ class ChangedEdgeLists:
             places, ends, edges = self.base.expand_edges(nodes.take(old))
             places = old.take(places)
         if len(self.gone):
-            is_alive = ~_is_among(edges, self.gone)
+            is_alive = ~are_among(edges, self.gone)
             places, ends, edges = places[is_alive], ends[is_alive], edges[is_alive]
         more_places, more = _find_pairs(self.pairs, nodes.astype(np.int64) << END_BITS)
         if len(more):
@@ -264,7 +265,7 @@ class ChangedEdgeLists:
     def merge_changes(self) -> EdgeLists:
         """The same with all changes in place."""
         starts = np.repeat(np.arange(self.base.size, dtype=np.int32), np.diff(self.base.offsets))
-        is_alive = ~_is_among(self.base.edges, self.gone)
+        is_alive = ~are_among(self.base.edges, self.gone)
         more_starts, more_ends = unpack_pairs(self.pairs)
         starts = np.concatenate([starts[is_alive], more_starts])
         ends = np.concatenate([self.base.ends[is_alive], more_ends])
@@ -305,11 +306,3 @@ def _count_pairs(pairs: Pairs, starts: Pairs) -> RowIndices:
     if not len(pairs):
         return np.zeros(len(starts), np.int64)
     return np.searchsorted(pairs, starts + (1 << END_BITS)) - np.searchsorted(pairs, starts)
-
-
-def _is_among(values: Pairs | DenseIds, ordered: Pairs | DenseIds) -> Mask:
-    if not len(ordered):
-        return np.zeros(len(values), np.bool_)
-    places = np.searchsorted(ordered, values)
-    is_among: Mask = ordered.take(places, mode="clip") == values
-    return is_among
