@@ -72,17 +72,17 @@ def test_every_kind_of_mistake_is_told_at_once_by_its_place(tmp_path: Path) -> N
         (line, column) for line, column, _ in told
     )
     wanted = [
-        (2, 1, "'every day' is no schedule"),
+        (2, 1, "'every day' is not a schedule"),
         (4, 1, "pipeline: unknown field 'retries'"),
-        (7, 11, "target: 'replace' is no mode"),
+        (7, 11, "target: 'replace' is not a value of mode"),
         (10, 11, "the schema has no node type 'Persn'"),
-        (11, 25, "'login ++ (' is no expression: Syntax error at or near end of input"),
-        (13, 11, "'lowr(login) = 'x'' is no expression: there is no function `lowr`"),
+        (11, 25, "'login ++ (' is not an expression: Syntax error at or near end of input"),
+        (13, 11, "'lowr(login) = 'x'' is not an expression: there is no function `lowr`"),
         (15, 21, "Person.handle: A column, variable, or function parameter with name `logn`"),
         (17, 13, "Person has no property 'levle'"),
         (19, 18, "Person.age: expects I32?, the expression gives string"),
-        (21, 23, "'lower(login' is no expression: Syntax error at or near end of input"),
-        (21, 44, "'name' is no value"),
+        (21, 23, "'lower(login' is not an expression: Syntax error at or near end of input"),
+        (21, 44, "'name' is not a value"),
         (23, 11, "edge: 'to' is missing"),
         (25, 11, "edge: unknown field 'too'"),
     ]
@@ -169,7 +169,7 @@ def test_columns_that_are_none_are_told_where_they_are_declared(tmp_path: Path) 
     source = "{kind: files, paths: x.jsonl, columns: 'code strng'}"
     ((line, column, message),) = _told(_checked(tmp_path, _with(source)))
     assert (line, column) == (2, 39)
-    assert message == 'these are no columns: Unsupported data type "STRNG"'
+    assert message == 'these are not columns: Unsupported data type "STRNG"'
 
 
 def test_a_mapping_without_expressions_over_unknown_columns_starts_no_spark(tmp_path: Path) -> None:

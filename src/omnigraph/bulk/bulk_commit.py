@@ -100,7 +100,7 @@ def _build_type_commit(found: _TypeLoad) -> _TypeCommit:
 
 
 def _build_changed(found: _TypeLoad, ended: pa.Array, *, marks: IdSet | None) -> Changed:
-    """The ids of a type, told apart by what happens to them."""
+    """The ids of a type, by what happens to them."""
     rows = found.load.count_rows(found.type_key)
     written = found.load.read_ids(found.type_key) if rows else ended.slice(0, 0)
     is_known = pc.is_in(written, value_set=ended)

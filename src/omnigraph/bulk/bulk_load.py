@@ -83,7 +83,7 @@ _REJECTED: Final = "its record was rejected"
 class BulkOptions:
     """What a load does to entities that are there, and to records that are wrong.
 
-    With `is_quarantine` they are left out; `rejects` is the folder for a file that tells of them.
+    With `is_quarantine` they are left out; `rejects` is the folder for a file that lists them.
     """
 
     mode: LoadMode
@@ -132,7 +132,7 @@ class BulkLoad:
         return {name: rows for name, rows in found.items() if rows}
 
     def prepare(self, view: View, request: Request) -> Transaction:
-        """The load on a view, or the error that tells what is wrong with it."""
+        """The load on a view, or the error that lists what is wrong with it."""
         try:
             if self._load is not None and (
                 self._may_be_removed(self._load) or self._is_stale(view)
@@ -255,10 +255,10 @@ class BulkLoad:
         return judgement
 
     def _build_error(self, rejects: list[RejectedRecord], *, unseen: int) -> WriteRefusedError:
-        told = sum(len(written.problems) for written in self._staged_load.results)
-        untold = sum(written.problem_count for written in self._staged_load.results) - told
+        listed = sum(len(written.problems) for written in self._staged_load.results)
+        unlisted = sum(written.problem_count for written in self._staged_load.results) - listed
         rejects = self._with_origins(rejects)
-        error = build_refusal(rejects, len(rejects) + untold + unseen)
+        error = build_refusal(rejects, len(rejects) + unlisted + unseen)
         if self._terms.rejects is None:
             return error
         try:
@@ -272,13 +272,13 @@ class BulkLoad:
 
     def _require_few_rejects(self, judgement: ValidationResult) -> None:
         written = self._staged_load.results
-        untold = any(each.problem_count > len(each.problems) for each in written)
+        has_unlisted = any(each.problem_count > len(each.problems) for each in written)
         count = (
             sum(each.problem_count for each in written)
             + len(self._judged)
             + len(judgement.rejected)
         )
-        if untold or judgement.unchecked or count > REJECTS_MAX:
+        if has_unlisted or judgement.unchecked or count > REJECTS_MAX:
             raise ResourceLimitError(
                 "the number of reasons to reject records of a load",
                 limit=REJECTS_MAX,
@@ -358,7 +358,7 @@ class BulkLoad:
         )
 
     def _with_rejected_ends(self, judged: list[RejectedRow]) -> list[RejectedRow]:
-        """Edges whose node is a rejected record: not told of by themselves, or told so."""
+        """Edges whose node is a rejected record: not reported by themselves, or reported so."""
         lacking = [each for each in judged if each.missing_node is not None]
         if not lacking:
             return judged
@@ -373,14 +373,14 @@ class BulkLoad:
             )
 
         if not self._terms.is_quarantine:
-            # Whoever mends the record mends the edge.
+            # Mending the record mends the edge.
             return [each for each in judged if not is_lost(each)]
         return [_add_rejected_reason(each) if is_lost(each) else each for each in judged]
 
     def _find_unidentified_nodes(
         self, lacking: Sequence[RejectedRow]
     ) -> set[tuple[str, RecordOrigin | None]]:
-        """Of rejected nodes whose ids cannot be told, the types and the records they are made of.
+        """Of rejected nodes whose ids are not known, the types and the records they are made of.
 
         The records that some edges are made of are read with them.
         """
@@ -391,8 +391,8 @@ class BulkLoad:
             self._read_raw_records(
                 chain(_list_keys(rejects), ((each.split, each.number) for each in lacking))
             )
-        untold = (each.key for each in rejects if each.violation.entity_id is None)
-        raws = [self._raws[key] for key in untold if key in self._raws]
+        nameless = (each.key for each in rejects if each.violation.entity_id is None)
+        raws = [self._raws[key] for key in nameless if key in self._raws]
         return {
             (raw.type_name, raw.origin)
             for raw in raws
@@ -404,9 +404,9 @@ class BulkLoad:
         return None if raw is None else raw.origin
 
     def _collect_rejected_nodes(self) -> set[tuple[str, str]]:
-        """The node types and ids of rejected records, as far as they can be told."""
+        """The node types and ids of rejected records, as far as they are known."""
         rejects = [*self._collect_split_rejects(), *map(self._build_reject, self._judged)]
-        # Of those that cannot be read again less can be told.
+        # Of those that cannot be read again less is known.
         with nullcontext() if self._terms.is_quarantine else suppress(OmnigraphError):
             self._read_raw_records(
                 reject.key for reject in rejects if reject.violation.entity_id is None

@@ -1,4 +1,4 @@
-"""Records that a load cannot write: told in an error, and written to a file with the reasons."""
+"""Records that a load cannot write: listed in an error, and written to a file with the reasons."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _with_origin(
 
 
 def build_refusal(rejects: Sequence[RejectedRecord], count: int) -> WriteRefusedError:
-    """The error that tells what is wrong with a load, what comes first in the input first."""
+    """The error that lists what is wrong with a load, what comes first in the input first."""
     ordered = sorted(rejects, key=lambda each: (each.stage, each.sort_key))[:LOAD_PROBLEMS_MAX]
     violations = [each.violation for each in ordered]
     first = ordered[0]
@@ -192,7 +192,7 @@ class RawRequest:
 
 @dataclass(frozen=True, slots=True)
 class RawRecord:
-    """A record as it stands; its type and id as far as they can be told.
+    """A record as it stands; its type and id as far as they are known.
 
     `origin` is the record that a row was made of.
     """
@@ -214,7 +214,7 @@ def read_raw_records(question: RawRequest) -> tuple[RawRecord, ...]:
             return tuple(_read_raw_lines(stream, question, stores))
         read = _read_raw_csv if unit.file_range.format is Format.CSV else _read_raw_rows
         found: list[RawRecord] = []
-        # Why a file cannot be read to its end was told: this is about the records before it.
+        # Why a file cannot be read to its end was reported: this is about the records before it.
         with suppress(pa.ArrowException, LoadError):
             found.extend(read(stream, question, accepted))
         return tuple(found)
@@ -362,7 +362,7 @@ def _identify_record(
 def _derive_node_id(
     values: Mapping[str, Any], given: object, name: str | None, accepted: AcceptedSchema
 ) -> str | None:
-    """The id of a node; None where it cannot be told."""
+    """The id of a node; None where it is not known."""
     key = TypeKey(TypeKind.NODE, (name or "").rpartition(":")[2])
     if key.name not in accepted.catalog.nodes:
         return None

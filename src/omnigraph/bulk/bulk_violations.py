@@ -312,7 +312,7 @@ class _TypeValidator:
         scope = replace(subject, change=_build_change(self._rows, self._type_key, self._court))
         for column, node_key in ends_of(type_).items():
             missing = suspects.get(ends_name_of(node_key), NO_HASHES)
-            # Nobody has the hash, so nobody has the id.
+            # No row has the hash, so no row has the id.
             is_missing = are_among(hash_any_texts(self._rows[column]), missing)
             found = build_dangling_finding(scope, column, node_key.name, np.flatnonzero(is_missing))
             for row in found.rows.tolist():
@@ -366,7 +366,7 @@ class _TypeValidator:
 class FetchTask:
     """A question to a unit: its rows of a type that share one of the wanted hashes, by name.
 
-    `pin` is a version that nobody sees, in which the staged rows can be read.
+    `pin` is a version that is not visible, in which the staged rows can be read.
     """
 
     job: LoadJob

@@ -58,7 +58,7 @@ class ConstraintCheckResult:
     needed   hashes of ids without which suspects cannot be judged
     copies   the committed copies of the ids of a load, of types that have any
     present  the committed nodes that the edges of the load need; None if they are many
-    left     committed edges that would lose a node, each with how to tell it
+    left     committed edges that would lose a node, each with how to report it
     looked   types of which more was looked at than can be listed
     """
 
@@ -213,7 +213,7 @@ class _ConstraintCheck:
         if kept.num_rows:
             suspected = union_hashes([hash_tuples(group.format_texts(kept))])
             self._found.add_suspects(type_key, tuples_name_of(group), suspected)
-            # Whoever asks the table about these tuples also meets those that are replaced.
+            # A look-up of these tuples in the table also meets those that are replaced.
             is_alike = are_among(hash_tuples(group.format_texts(holders)), suspected)
             self._found.add_required_ids(
                 type_key, hash_any_texts(holders.filter(pa.array(is_alike))[ID_COLUMN])

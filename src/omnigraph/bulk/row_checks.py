@@ -32,7 +32,7 @@ _Check: TypeAlias = Callable[[RuleSubject, Findings], None]
 _Mask = npt.NDArray[np.bool_]
 _NULL_TEXT: Final = "null"
 
-# A unit tells so many one by one; the others are counted.
+# A unit lists so many one by one; the others are counted.
 SPLIT_PROBLEMS_MAX: Final = 1_000
 
 # A whole load keeps so many.
@@ -80,7 +80,7 @@ class RowChecks:
         return IdentifiedRows(rows, numbers, found.is_fresh)
 
     def check_rejected_rows(self, rows: pa.Table, numbers: RowNumbers) -> None:
-        """Tell which rules break what there is of records that are refused for something else."""
+        """Report which rules the records break that are refused for something else."""
         self._run_check(CheckStage.RULES, check_rules, rows, numbers)
 
     def _filter_complete(
@@ -101,10 +101,10 @@ class RowChecks:
         is_bad = np.zeros(rows.num_rows, np.bool_)
         for member, column in self.shape.key.items():
             if pa.types.is_floating(rows[column].type):
-                # Nulls are told as missing; what is left are numbers that are not finite.
+                # Nulls are reported as missing; what is left are numbers that are not finite.
                 is_unusable = ~_to_mask(pc.fill_null(pc.is_finite(rows[column]), False))
-                tell = partial(self._build_key_violation, member, rows[column])
-                self._add_problems(is_unusable, numbers, tell)
+                build_violation = partial(self._build_key_violation, member, rows[column])
+                self._add_problems(is_unusable, numbers, build_violation)
                 is_bad |= is_unusable
         rows, numbers = self._drop_bad_rows(rows, numbers, is_bad)
         ids, given = compute_entity_ids(rows, self.shape), rows[ID_COLUMN]
@@ -127,7 +127,7 @@ class RowChecks:
     def _drop_bad_rows(
         self, rows: pa.Table, numbers: RowNumbers, is_bad: _Mask
     ) -> tuple[pa.Table, RowNumbers]:
-        """The good ones among some rows; what else is wrong with the bad ones is told."""
+        """The good ones among some rows; what else is wrong with the bad ones is reported."""
         if is_bad.any():
             self.check_rejected_rows(rows.filter(pa.array(is_bad)), numbers[is_bad])
         return _without_rows(rows, numbers, is_bad)
@@ -138,23 +138,23 @@ class RowChecks:
     def _run_check(
         self, step: CheckStage, check: _Check, rows: pa.Table, numbers: RowNumbers
     ) -> Positions:
-        """The rows that a check finds something wrong with, which is told."""
+        """The rows that a check finds something wrong with, which it reports."""
         change = TypeChange(self.shape, WriteMode.UPSERT, rows, NO_IDS)
         findings = RowFindings(self._room)
         check(RuleSubject(self.type_key, self.type_, change), findings)
         self.count += findings.count
         self.problems += [
-            RecordProblem(step, int(numbers[row]), violation) for row, violation in findings.told
+            RecordProblem(step, int(numbers[row]), violation) for row, violation in findings.listed
         ]
         return findings.rows
 
     def _add_problems(
-        self, is_bad: _Mask, numbers: RowNumbers, tell: Callable[[int], Violation]
+        self, is_bad: _Mask, numbers: RowNumbers, build_violation: Callable[[int], Violation]
     ) -> None:
         bad = np.flatnonzero(is_bad)
         self.count += len(bad)
         self.problems += [
-            RecordProblem(CheckStage.READ, int(numbers[row]), tell(row))
+            RecordProblem(CheckStage.READ, int(numbers[row]), build_violation(row))
             for row in bad[: self._room].tolist()
         ]
 
@@ -180,7 +180,7 @@ def _without_rows(
 
 
 class CheckStage(IntEnum):
-    """Where a load of one process would have found it; an earlier step is told first."""
+    """Where a load of one process would have found it; an earlier step is reported first."""
 
     READ = 0
     DUPLICATE = 1
@@ -203,17 +203,17 @@ class RecordProblem:
 class RowFindings(Findings):
     """Findings that also know their rows, all of them, so that the rows can be left out."""
 
-    def __init__(self, told_max: int) -> None:
-        super().__init__(told_max)
-        self.told: list[tuple[int, Violation]] = []
+    def __init__(self, listed_max: int) -> None:
+        super().__init__(listed_max)
+        self.listed: list[tuple[int, Violation]] = []
         self._bad: list[Positions] = []
 
     def add(self, finding: Finding) -> None:
         """Collect what one check found."""
         self.count += len(finding.rows)
         self._bad.append(finding.rows)
-        room = max(self._shown_max - len(self.told), 0)
-        self.told += [(row, finding.build_violation(row)) for row in finding.rows[:room].tolist()]
+        room = max(self._shown_max - len(self.listed), 0)
+        self.listed += [(row, finding.build_violation(row)) for row in finding.rows[:room].tolist()]
 
     def add_by_row(self, findings: Sequence[Finding]) -> None:
         """Collect what several checks found in the same rows."""

@@ -45,9 +45,9 @@ _NEWLINE: Final = b"\n"
 
 
 class SplitSink(RowSink):
-    """A reading that gives its rows away in portions, and tells records by their numbers.
+    """A reading that gives its rows away in portions, and names records by their numbers.
 
-    `examine` gets what is good of refused records, to tell what else is wrong with them.
+    `examine` gets what is good of refused records, to report what else is wrong with them.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class SplitSink(RowSink):
     ) -> None:
         is_patch = unit.job.mode is LoadMode.MERGE
         super().__init__(accepted, InputOptions(type=unit.file_range.type, is_patch=is_patch))
-        self.told_max = unit.job.problems_max
+        self.shown_max = unit.job.problems_max
         self.may_mark = unit.job.may_mark
         self.problems: list[RecordProblem] = []
         self.refused = 0
@@ -121,7 +121,7 @@ class SplitSink(RowSink):
 
     @property
     def _has_room(self) -> bool:
-        return len(self.problems) < self.told_max
+        return len(self.problems) < self.shown_max
 
     def _flush_type(self, type_key: TypeKey) -> None:
         waiting = self._waiting.pop(type_key)
@@ -212,7 +212,7 @@ class _CountedLines:
 
 
 class LineRange:
-    """The lines that begin in a range of bytes; the last of them may end behind it."""
+    """The lines that begin in a range of bytes; the last of them may end after it."""
 
     def __init__(self, source: SeekableStream, start: int, end: int) -> None:
         self._source = source

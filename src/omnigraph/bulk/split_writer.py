@@ -44,7 +44,7 @@ SOURCES: Final = "sources"
 # Files that are looked at: others that are wrong are found by who reads them.
 HEADERS_MAX: Final = 16
 
-# What has a type as a whole, which somebody says; of the others, lines tell theirs.
+# What has one type, which the caller names; of the others, each line names its own.
 _TABLE_FORMATS: Final = (Format.PARQUET, Format.ORC, Format.CSV)
 
 
@@ -75,7 +75,7 @@ class StagedRows:
 class SplitResult:
     """What became of a unit. `lines` is how far the numbers of the next unit are shifted.
 
-    `count` is how many problems there are, of which some are told. A unit that is not complete
+    `count` is how many problems there are, of which some are listed. A unit that is not complete
     could not be read to its end. `kept` are the types whose rows hold values of committed ones,
     because the unit has no columns for them: such rows are true of the pinned versions only.
     """
@@ -99,15 +99,15 @@ def write_split(unit: InputSplit) -> SplitResult:
         *(problem for writer in writers.values() for problem in writer.checks.problems),
     ]
     left_out = set(unit.excluded)
-    told = [problem for problem in problems if problem.number not in left_out]
+    listed = [problem for problem in problems if problem.number not in left_out]
     return SplitResult(
         lines=reading.lines,
         is_complete=reading.is_complete,
         types={str(type_key): tuple(writer.portions) for type_key, writer in writers.items()},
-        problems=tuple(sorted(told, key=lambda each: each.number)[: unit.job.problems_max]),
+        problems=tuple(sorted(listed, key=lambda each: each.number)[: unit.job.problems_max]),
         problem_count=reading.refused
         + sum(writer.checks.count for writer in writers.values())
-        - (len(problems) - len(told)),
+        - (len(problems) - len(listed)),
         patched_types=frozenset(
             str(type_key) for type_key, writer in writers.items() if writer.keeps
         ),
@@ -133,7 +133,7 @@ class _SplitWriter:
     def check_rejected_rows(
         self, type_key: TypeKey, rows: pa.Table, numbers: RowNumbers, /
     ) -> None:
-        """Tell what else is wrong with refused records."""
+        """Report what else is wrong with refused records."""
         self._get_writer(type_key).checks.check_rejected_rows(rows, numbers)
 
     def _get_writer(self, type_key: TypeKey) -> _TypeWriter:
@@ -275,9 +275,9 @@ def check_headers(units: Sequence[InputSplit]) -> list[tuple[InputSplit, SplitRe
     for unit in _select_header_splits(units):
         reading = read_split_header(unit, get_stores(unit.job.location))
         if reading.problems:
-            told = tuple(reading.problems)
+            listed = tuple(reading.problems)
             wrong = SplitResult(
-                0, is_complete=False, types={}, problems=told, problem_count=reading.refused
+                0, is_complete=False, types={}, problems=listed, problem_count=reading.refused
             )
             found.append((replace(unit, number=len(found)), wrong))
     return found

@@ -93,7 +93,7 @@ class LoadJob:
     """What every unit of a load needs to know: the graph, its schema and pins, and the terms.
 
     `folder` is where the units of this load leave what others read, `parts` is into how many parts
-    they cut hashes, and `told_max` is how many bad records each of them tells one by one. With
+    they cut hashes, and `problems_max` is how many bad records each of them lists one by one. With
     `may_mark`, rows may say why they cannot be written, and of which records they were made.
     `after_sweep` is the newest sweep of a collector before the first unit began.
     """
@@ -237,7 +237,7 @@ def _count_group_rows(stream: pa.NativeFile, format_: Format) -> list[int]:
         metadata = pq.read_metadata(stream)
         return [metadata.row_group(each).num_rows for each in range(metadata.num_row_groups)]
     found = orc.ORCFile(stream)
-    # Stripes do not tell their rows before they are read.
+    # Stripes do not show their rows before they are read.
     stripes: int = found.nstripes
     return [-(-found.nrows // stripes)] * stripes if stripes else []
 

@@ -61,7 +61,7 @@ class StagedLoad:
         return self._staged.get(str(type_key), ())
 
     def build_version(self, type_key: TypeKey) -> Pin:
-        """A version that nobody sees, in which the rows of a type can be read."""
+        """A version that is not visible, in which the rows of a type can be read."""
         name = str(type_key)
         if name not in self._versions:
             tables = get_stores(self.job.location).tables

@@ -1,8 +1,8 @@
-"""The units of a load that are under way, and what they have written, told beside the graph.
+"""The units of a load that are under way, and what they have written, noted beside the graph.
 
-Whoever leads a load may be interrupted while units are written elsewhere. Then it asks them to
-stop, waits until they have, and removes what they tell to have written. Units that are killed
-tell nothing: what they leave is garbage like any other.
+The coordinator of a load may be interrupted while units are written elsewhere. Then it asks them to
+stop, waits until they have, and removes what they report to have written. Units that are killed
+report nothing: what they leave is garbage like any other.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _DIGEST: Final = re.compile(r"-([0-9a-f]{16})\.[a-z]+$")
 
 
 class TaskStoppedError(Exception):
-    """A unit of a load that has ended: nobody waits for its answer."""
+    """A unit of a load that has ended: its answer is not awaited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class TrackingRunner:
 
 
 def run_tracked(attended: TrackedTask) -> Any:  # whatever the function answers
-    """Run the function of a unit, and tell meanwhile that it is under way."""
+    """Run the function of a unit, and report meanwhile that it is under way."""
     with mark_running(get_stores(attended.location).objects, attended.folder):
         return attended.task(attended.item)
 
@@ -93,7 +93,7 @@ def stop_tasks_on_error(notes: Objects, folder: str) -> Iterator[None]:
 
 @contextmanager
 def mark_running(notes: Objects, folder: str) -> Iterator[None]:
-    """Tell that a unit is being run."""
+    """Report that a unit is being run."""
     require_running_load(notes, folder)
     path = f"{_tasks_folder_of(folder)}/{generate_ulid()}"
     notes.put(path, b"")
@@ -111,21 +111,21 @@ def require_running_load(notes: Objects, folder: str) -> None:
 
 
 def record_staged(notes: Objects, folder: str, staged: Staged) -> None:
-    """Tell of rows that were written."""
+    """Report rows that were written."""
     if staged.list_files:
         notes.put(f"{folder}/{_staged_name_of(staged)}", staged.to_json().encode())
 
 
 def discard_staged(stores: Stores, folder: str, *, kept: Sequence[Staged]) -> None:
-    """Remove the rows that units told of, but some."""
+    """Remove the rows that units reported, but some."""
     stay = {_staged_name_of(staged) for staged in kept if staged.list_files}
-    told = [
+    reported = [
         entry.path
         for entry in stores.objects.list(folder)
         if entry.path.endswith(_STAGED) and entry.path.rpartition("/")[2] not in stay
     ]
 
-    if not told:
+    if not reported:
         return
 
     def remove(path: str) -> None:
@@ -136,8 +136,8 @@ def discard_staged(stores: Stores, folder: str, *, kept: Sequence[Staged]) -> No
                 stores.tables.discard(Staged.from_json(data.decode()))
 
     with ThreadPoolExecutor(_REMOVERS_MAX) as removers:
-        list(removers.map(remove, told))
-    stores.objects.delete(told)
+        list(removers.map(remove, reported))
+    stores.objects.delete(reported)
 
 
 def delete_task_objects(notes: Objects, folder: str) -> None:

@@ -24,7 +24,7 @@ class NamedEmbedder(Protocol):
 
 @runtime_checkable
 class TimeLimitedEmbedder(NamedEmbedder, Protocol):
-    """An embedder that waits for somebody, and can be told how long."""
+    """An embedder that waits for a service; how long can be limited."""
 
     def with_timeout(self, seconds: float) -> NamedEmbedder:
         """The same embedder, which gives up after so many seconds if not before."""

@@ -74,7 +74,7 @@ def test_what_the_schema_does_not_have_is_told(tmp_path: Path, rule: str, messag
             "{type: Serves, from: a, to: {region: r, account: a, x: y}}",
             "the key of Customer has no member 'x'",
         ),
-        ("{type: Knows, from: {embed: a}, to: b}", "the end of an edge is no vector"),
+        ("{type: Knows, from: {embed: a}, to: b}", "the end of an edge is not a vector"),
         ("{type: Nose, from: a, to: b}", "the schema has no edge type 'Nose'"),
     ],
 )

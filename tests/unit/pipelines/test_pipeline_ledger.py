@@ -180,5 +180,5 @@ def test_an_event_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     ledger = _ledger(tmp_path)
     objects = open_objects(str(tmp_path / "ledger"))
     objects.put_new("__pipelines/people/runs/X/0000.json", b"[")
-    with pytest.raises(CorruptObjectError, match="no JSON"):
+    with pytest.raises(CorruptObjectError, match="not JSON"):
         ledger.find_run("X")

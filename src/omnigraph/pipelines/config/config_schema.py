@@ -199,7 +199,12 @@ FILES: Final = SectionSchema(
             "paths", FieldKind.TEXTS, "Paths, folders or patterns, beside the definition.", True
         ),
         FieldSpec(
-            "format", FieldKind.TEXT, "The format, if file names do not tell.", False, None, FORMATS
+            "format",
+            FieldKind.TEXT,
+            "The format, if names do not show it.",
+            False,
+            None,
+            FORMATS,
         ),
         _COLUMNS_FIELD,
         FieldSpec(

@@ -61,7 +61,7 @@ def find_definition(name: str, folder: Path) -> Path:
             raise PipelineNotFoundError(name, hint="there is no such file")
         return Path(name)
     if not folder.is_dir():
-        raise PipelineNotFoundError(name, hint=f"{folder} is no folder; name it with --folder")
+        raise PipelineNotFoundError(name, hint=f"{folder} is not a folder; name it with --folder")
     found = {path.stem: path for path in list_definitions(folder)}
     if name not in found:
         known = ", ".join(found) or "none"
@@ -81,7 +81,7 @@ def read_pipeline(path: Path) -> Pipeline:
 def read_valid_parts(path: Path, findings: Findings) -> Pipeline:
     """As much of a definition as can be read; what is wrong goes to the findings.
 
-    Only a file that is no YAML at all raises.
+    Only a file that is not YAML raises.
     """
     node = parse_document(_read_text(path, findings), findings)
     section = read_section(node, config_schema.PIPELINE, findings)
@@ -123,7 +123,7 @@ def _read_name(section: Section, path: Path, findings: Findings) -> str:
     if not _NAME.fullmatch(name):
         hint = "use up to 64 letters, digits, '-' and '_'"
         findings.add_problem(
-            section.position_of("name"), f"'{sanitize_text(name)}' is no name", hint=hint
+            section.position_of("name"), f"'{sanitize_text(name)}' is not a name", hint=hint
         )
     return name
 
@@ -226,7 +226,7 @@ def _read_reject_limit(section: Section, findings: Findings) -> RejectLimit:
 
 
 def _read_mapping(section: Section, reader: SourceReader) -> RecordMapping:
-    """An inline mapping, or one from a file, whose problems are told with its own places."""
+    """An inline mapping, or one from a file, whose problems are reported with its own places."""
     node: yaml.Node | None = section.values["map"]
     if not isinstance(node, yaml.ScalarNode):
         rules = read_rules(node, reader.findings) if section.has_field("map") else ()
@@ -235,7 +235,7 @@ def _read_mapping(section: Section, reader: SourceReader) -> RecordMapping:
     if not path.name.endswith(_MAP_SUFFIXES):
         hint = "the file of a mapping ends in .map.yaml"
         reader.findings.add_problem(
-            position_of(node), f"'{sanitize_text(str(node.value))}' is no mapping", hint=hint
+            position_of(node), f"'{sanitize_text(str(node.value))}' is not a mapping", hint=hint
         )
         return RecordMapping(str(path), (), "")
     own = Findings(str(path))
@@ -270,7 +270,7 @@ def _read_schedule(section: Section, findings: Findings) -> str | None:
     text = section.find_text("schedule")
     if text is not None and not is_schedule(text):
         hint = 'write five fields: minute hour day month weekday, such as "0 * * * *"'
-        message = f"'{sanitize_text(text)}' is no schedule"
+        message = f"'{sanitize_text(text)}' is not a schedule"
         findings.add_problem(section.position_of("schedule"), message, hint=hint)
     return text
 

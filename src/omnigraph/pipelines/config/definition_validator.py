@@ -110,7 +110,7 @@ def validate_pipeline(
     spark: LazySparkSession | None = None,
     looks_at_files: bool = True,
 ) -> ValidationReport:
-    """What was found when a definition was read, and everything that can be found behind that.
+    """What was found when a definition was read, and everything that can be found after that.
 
     Without looking at files, no source is asked for anything, not even for its columns.
     """
@@ -134,7 +134,7 @@ def make_resolver(pipeline: Pipeline) -> tuple[Resolver, list[str]]:
     try:
         return Resolver.from_environment(pipeline), []
     except SourceRefusedError as failure:
-        # Secrets are for runs: where nobody has the file, definitions are checked all the same.
+        # Secrets are for runs: where the file is missing, definitions are checked all the same.
         return Resolver(pipeline, os.environ), [failure.message]
 
 
@@ -151,7 +151,7 @@ class _Validator:
 
     def check_all(self) -> None:
         """Run every check, whatever the others find."""
-        told = {(each.file, each.line, each.column) for each in self.findings.problems}
+        reported = {(each.file, each.line, each.column) for each in self.findings.problems}
         spark = self._find_session()
         columns = {} if spark is None else dict(self._iter_known_columns(spark))
         for target in self.pipeline.targets:
@@ -161,11 +161,11 @@ class _Validator:
                 check_syntax(target.mapping, own, spark)
             catalog = self._find_catalog(target)
             if catalog is not None:
-                # What follows from a fault that was told already is no news.
+                # What follows from a fault that was reported already is left out.
                 own.problems += [
                     each
                     for each in check_mapping(target.mapping, catalog, mode=target.mode).problems
-                    if (each.file, each.line, each.column) not in told
+                    if (each.file, each.line, each.column) not in reported
                 ]
                 if columns:
                     check_columns(self._with_sources(target.mapping), catalog, columns, own)
@@ -180,7 +180,7 @@ class _Validator:
         return replace(mapped, rules=tuple(rules))
 
     def _find_session(self) -> SparkSession | None:
-        """Spark, if there is anything that only Spark can tell."""
+        """Spark, if there is anything that only Spark can check."""
         is_needed = any(has_expressions(target.mapping) for target in self.pipeline.targets)
         sources = self.pipeline.sources.values()
         if not (is_needed or self.headers or any(map(find_declared_columns, sources))):
@@ -191,15 +191,15 @@ class _Validator:
         return found
 
     def find_headers(self) -> None:
-        """Find the files that tell the columns of their sources."""
+        """Find the files that hold the columns of their sources."""
         for name in self.pipeline.sources:
             try:
                 found = find_header_files(self.resolver.resolve_source(name))
             except SecretMissingError:
                 continue
             except OmnigraphError as failure:
-                told = self.resolver.hide_secrets(failure.message)
-                self.remarks.append(f"columns of source '{name}' are not known: {told}")
+                reason = self.resolver.hide_secrets(failure.message)
+                self.remarks.append(f"columns of source '{name}' are not known: {reason}")
                 continue
             if found is not None:
                 self.headers[name] = found
@@ -231,9 +231,9 @@ class _Validator:
             frame: DataFrame = parsing.build_empty_frame(columns, spark)
         except import_spark_module("sql_analysis").UnresolvedError as failure:
             place = self.pipeline.column_positions.get(name, DOCUMENT_START)
-            told = str(failure).rstrip(".")
+            reason = str(failure).rstrip(".")
             self.findings.add_problem(
-                place, f"these are no columns: {told}", hint="write name type, …"
+                place, f"these are not columns: {reason}", hint="write name type, …"
             )
             return None
         return frame
@@ -332,7 +332,7 @@ def check_syntax(mapped: RecordMapping, findings: Findings, spark: SparkSession)
         if sql.strip() and not is_column_name(sql):
             problem = misread(sql, spark)
             if problem is not None:
-                findings.add_problem(place, f"'{sql}' is no expression: {problem.rstrip('.')}")
+                findings.add_problem(place, f"'{sql}' is not an expression: {problem.rstrip('.')}")
 
 
 def check_columns(
@@ -340,7 +340,7 @@ def check_columns(
 ) -> None:
     """Report what cannot work over the columns of sources; `sources` are those that are known.
 
-    What findings already tell of is left out, and so is a rule that names none of the sources.
+    What findings already report is left out, and so is a rule that names none of the sources.
     """
     # Spark is here by now.
     from omnigraph.pipelines.mapping.mapping_frames import resolve_frames  # noqa: PLC0415

@@ -112,7 +112,7 @@ def read_value(node: yaml.Node, name: str, findings: Findings) -> Value:
             findings.add_problem(place, f"'{name}' is empty", hint=_VALUE_HINT)
         return Expression(str(node.value), place)
     if not isinstance(node, yaml.MappingNode):
-        findings.add_problem(place, f"'{name}' is no value", hint=_VALUE_HINT)
+        findings.add_problem(place, f"'{name}' is not a value", hint=_VALUE_HINT)
         return Constant(None, place)
     section = read_section(node, config_schema.VALUE, findings)
     if len(section.positions) != 1:
@@ -129,7 +129,7 @@ def _read_constant(node: yaml.Node, place: Position, findings: Findings) -> Cons
     try:
         return Constant(decode_node(node), place)
     except (ValueError, yaml.YAMLError) as failure:
-        findings.add_problem(place, f"this is no constant: {failure}")
+        findings.add_problem(place, f"this is not a constant: {failure}")
         return Constant(None, place)
 
 

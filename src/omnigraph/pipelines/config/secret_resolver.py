@@ -165,7 +165,7 @@ class Resolver:
             raise SecretMissingError(missing)
 
     def hide_secrets(self, value: Any) -> Any:  # Any: a text or JSON
-        """A text, or JSON with texts in it, that tells no value of the environment."""
+        """A text, or JSON with texts in it, that shows no value of the environment."""
         match value:
             case str():
                 return hide_values(value, self._list_secret_values())
@@ -178,7 +178,7 @@ class Resolver:
 
     @contextmanager
     def hide_secrets_in_errors(self) -> Iterator[None]:
-        """Errors that leave tell no value of the environment."""
+        """Errors that leave show no value of the environment."""
         try:
             yield
         except OmnigraphError as failure:

@@ -90,7 +90,9 @@ class SourceReader:
                 place, f"no provider of sources is called '{sanitize_text(name)}'", hint=hint
             )
         elif text.startswith("provider."):
-            self.findings.add_problem(place, f"'{sanitize_text(text)}' is no provider of sources")
+            self.findings.add_problem(
+                place, f"'{sanitize_text(text)}' is not a provider of sources"
+            )
         else:
             self.findings.add_problem(
                 place,
@@ -108,7 +110,7 @@ class SourceReader:
                 if value.value in config_schema.SOURCES:
                     return str(value.value)
                 hint = suggest_similar(value.value, config_schema.SOURCES) or f"known are {known}"
-                message = f"source: '{sanitize_text(value.value)}' is no kind of source"
+                message = f"source: '{sanitize_text(value.value)}' is not a kind of source"
                 self.findings.add_problem(position_of(value), message, hint=hint)
                 return None
         self.findings.add_problem(

@@ -198,7 +198,7 @@ def read_section(node: yaml.Node | None, shape: SectionSchema, findings: Finding
 def iter_named_nodes(
     node: yaml.MappingNode, title: str, findings: Findings
 ) -> Iterator[tuple[str, Position, yaml.Node]]:
-    """The members of a mapping; a name that is no text, or that comes twice, is a problem."""
+    """The members of a mapping; a name that is not a text, or that comes twice, is a problem."""
     seen: set[str] = set()
     for key, value in node.value:
         if not isinstance(key, yaml.ScalarNode):
@@ -226,7 +226,7 @@ def decode_node(node: yaml.Node, depth: int = 0) -> Any:  # Any: a value of YAML
         case yaml.MappingNode():
             return {key.value: decode_node(value, depth + 1) for key, value in node.value}
         case _:
-            raise ValueError("it is no value")
+            raise ValueError("it is not a value")
 
 
 def position_of(node: yaml.Node) -> Position:
@@ -287,7 +287,7 @@ def _read_text(node: yaml.Node, field_: FieldSpec, shape: SectionSchema, finding
     value = field_.normalize(str(node.value))
     if field_.choices and value not in field_.choices:
         hint = suggest_similar(value, field_.choices) or f"known are {', '.join(field_.choices)}"
-        message = f"{shape.title}: '{sanitize_text(value)}' is no {field_.name}"
+        message = f"{shape.title}: '{sanitize_text(value)}' is not a value of {field_.name}"
         findings.add_problem(position_of(node), message, hint=hint)
         return field_.choices[0]
     if not value.strip():

@@ -198,7 +198,7 @@ class IdempotencyKey:
         self._folder = f"{FOLDER}/{pipeline}/keys/{digest}"
 
     def find_unused_version(self) -> int | None:
-        """The highest version of the branch up to which nobody used the key, if any is known."""
+        """The highest version of the branch up to which the key was not used, if any is known."""
         path = None
         for entry in self._objects.list(f"{self._folder}/after"):
             path = entry.path

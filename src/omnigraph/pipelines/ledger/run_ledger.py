@@ -1,6 +1,6 @@
 """The run ledger: what was started, what became of every target, and how it ended.
 
-Events are objects that are only ever added, so that a run is the fold of its events. Nobody asks
+Events are objects that are only ever added, so that a run is the fold of its events. Nothing asks
 the ledger whether data was written: that is asked of the graph, by the key of the target.
 
     __pipelines/{pipeline}/runs/{run}/{n:04}.json     the events of a run, in order
@@ -55,13 +55,13 @@ class TargetRun:
     key: str
     status: str = RUNNING
     commit: str | None = None
-    # How many records were read; None where nobody counted them.
+    # How many records were read; None where they were not counted.
     rows_read: int | None = None
     # What was written, by type.
     entities: Mapping[str, int] = field(default_factory=dict)
     # None where only the commit is known.
     rejected: int | None = 0
-    # The file that tells of the records that were left out.
+    # The file that lists the records that were left out.
     rejects: str | None = None
     attempts: int = 0
     is_retryable: bool = False
@@ -86,7 +86,7 @@ class TargetRun:
         return sum(self.entities.values())
 
     def to_json(self) -> JsonObject:
-        """The part of a run's document that tells of a target."""
+        """The part of a run's document that is about a target."""
         return {
             "target": self.target,
             "graph": self.graph,
@@ -198,7 +198,7 @@ class Ledger:
 
     def _iter_newest_paths(self) -> Iterator[tuple[str, list[str]]]:
         """The objects of each run, newest first: ids begin with a time, so few are listed."""
-        folder, told = f"{self._folder}/runs", None
+        folder, oldest = f"{self._folder}/runs", None
         now_ms = time.time_ns() // 1_000_000
         for hours in (*_SEARCH_WINDOWS_H, None):
             first = None if hours is None else make_lowest_ulid(now_ms - hours * _HOUR_MS)
@@ -206,11 +206,11 @@ class Ledger:
             after = None if first is None else f"{folder}/{first}"
             for entry in self._objects.list(folder, after=after):
                 run_id = entry.path.rsplit("/", 2)[1]
-                if told is not None and run_id >= told:
+                if oldest is not None and run_id >= oldest:
                     break
                 paths.setdefault(run_id, []).append(entry.path)
             yield from sorted(paths.items(), reverse=True)
-            told = first
+            oldest = first
 
     def find_run(self, run_id: str) -> Run | None:
         """One run."""
@@ -218,7 +218,7 @@ class Ledger:
         return self._read_run(run_id, paths) if paths else None
 
     def claim_batch(self, number: int, batch: JsonObject) -> JsonObject:
-        """Say what the n-th part of a followed source is, unless somebody did: theirs counts."""
+        """Say what the n-th part of a followed source is, unless another run did: theirs counts."""
         if self._objects.put_new(self._format_batch_path(number), encode_document(batch)):
             return batch
         return self._read_event(self._format_batch_path(number))
@@ -290,7 +290,7 @@ class RunLog:
 
 
 def fold_events(run_id: str, pipeline: str, events: list[JsonObject]) -> Run:
-    """The run that events tell of."""
+    """The run that events are about."""
     started = next((each for each in events if each.get("event") == "started"), {})
     finished = next((each for each in events if each.get("event") == "finished"), None)
     targets: dict[str, TargetRun] = {
@@ -368,9 +368,9 @@ def read_document(objects: Objects, path: str) -> JsonObject | None:
     try:
         document = json.loads(data)
     except ValueError as failure:
-        raise CorruptObjectError(path, "it is no JSON") from failure
+        raise CorruptObjectError(path, "it is not JSON") from failure
     if not isinstance(document, dict):
-        raise CorruptObjectError(path, "it is no JSON object")
+        raise CorruptObjectError(path, "it is not a JSON object")
     return document
 
 

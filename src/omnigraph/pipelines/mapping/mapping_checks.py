@@ -57,7 +57,7 @@ def _find_type(
         names: Iterable[str] = catalog.edges
     else:
         found, names = catalog.nodes.get(rule.type_name), catalog.nodes
-    # A rule without a type is told when it is read.
+    # A rule without a type is reported when it is read.
     if found is None and rule.type_name:
         hint = suggest_similar(rule.type_name, names)
         findings.add_problem(
@@ -108,7 +108,7 @@ def list_unset_required(rule: MappingRule, type_: NodeType | EdgeType) -> list[s
 
 def _check_end(rule: MappingRule, end: Endpoint, node: NodeType, findings: Findings) -> None:
     if isinstance(end.value, EmbeddedText):
-        findings.add_problem(end.position, f"{rule.type_name}: the end of an edge is no vector")
+        findings.add_problem(end.position, f"{rule.type_name}: the end of an edge is not a vector")
     if not end.members:
         if end.value is not None and len(node.key or ()) > 1:
             members = ", ".join(node.key or ())
@@ -156,7 +156,7 @@ def _find_constant_mismatch(constant: object, type_: PropertyType) -> str | None
     if constant is None:
         return None if type_.is_nullable else "it may not be null"
     if type_.value == ScalarType(Scalar.BLOB):
-        return "a blob is no constant"
+        return "a blob is not a constant"
     try:
         make_coercer(type_, is_strict=True)(constant)
     except MisfitError as misfit:

@@ -93,14 +93,14 @@ def resolve_frames(
     does not have is not a column of nulls.
     """
     frames: dict[tuple[str, frozenset[str]], DataFrame] = {}
-    told: set[str] = set()
+    reported: set[str] = set()
     numbers = {name: number for number, name in enumerate(sources)}
     for rule in mapped.rules:
         steps = build_steps(rule, catalog)
         source = steps.source or next(iter(sources))
         records = _complete_corrupt_column(sources[source])
-        records = _drop_corrupt_records(records) if source in told else records
-        told.add(source)
+        records = _drop_corrupt_records(records) if source in reported else records
+        reported.add(source)
         guard = RowGuard.from_columns(steps.type_name, source, mapped.file, records.columns)
         before = len(findings.problems)
         steps = _expand_all_stars(steps, records.columns, findings)
@@ -136,7 +136,7 @@ def _complete_corrupt_column(records: DataFrame) -> DataFrame:
 
 
 def _drop_corrupt_records(records: DataFrame) -> DataFrame:
-    """The records that could be read: the first rule of a source tells of the others."""
+    """The records that could be read: the first rule of a source reports the others."""
     if CORRUPT not in records.columns:
         return records
     return records.where(f"{quote_name(CORRUPT)} IS NULL").drop(CORRUPT)
@@ -222,7 +222,7 @@ class _RuleLowering:
         reasons = _list_reason_columns(records)
         if not reasons:
             return plain
-        # A refused record stays one row, so that it is told.
+        # A refused record stays one row, so that it is reported.
         other = "array(NULL)" if step.is_explode else "NULL"
         sql = f"CASE WHEN {_coalesce_reasons(reasons)} IS NOT NULL THEN {other} ELSE {step.sql} END"
         return select_items(records, step.items_of(sql))

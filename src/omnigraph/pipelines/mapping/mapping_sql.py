@@ -282,9 +282,9 @@ def expand_stars(sql: str, names: Sequence[str]) -> str | None:
 
 
 def _find_stars(tokens: Sequence[str]) -> Iterator[tuple[int, str, str]]:
-    """The stars that stand for columns, with what is before and behind each.
+    """The stars that stand for columns, with what is before and after each.
 
-    One between two values multiplies them, and one behind a point is the fields of a struct.
+    One between two values multiplies them, and one after a point is the fields of a struct.
     """
     for at, token in enumerate(tokens):
         if token != _STAR:

@@ -2,7 +2,7 @@
 
 `part` and `row` together say which record it is, in every reading of the same source; records of
 files that Spark opens have their file and their block too. They cost a few bytes of every row; the
-lines of files, which Spark does not count, are looked for when somebody wants to know them.
+lines of files, which Spark does not count, are looked for when they are asked for.
 """
 
 from __future__ import annotations

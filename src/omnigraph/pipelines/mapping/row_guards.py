@@ -1,9 +1,9 @@
 """Expressions that refuse a record instead of ending a job.
 
-Spark gives a job up when an expression meets a value that it can do nothing with: a text that is no
-number, a day that is none, a zero to divide by. So an expression that can fail is tried first:
-where it does, its column is null, and the row says why it is refused. The load tells such rows, or
-leaves them out, like all others that it cannot write.
+Spark fails a job when an expression meets a value that it can do nothing with: a text that is not a
+number, a day that does not exist, a zero to divide by. So an expression that can fail is tried
+first: where it does, its column is null, and the row says why it is refused. The load reports such
+rows, or leaves them out, like all others that it cannot write.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def build_failure_condition(sql: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RowGuard:
-    """Tells why records of a source are refused by a rule; `record` is the SQL of their text."""
+    """Says why records of a source are refused by a rule; `record` is the SQL of their text."""
 
     type_name: str
     source: str
@@ -78,7 +78,7 @@ class RowGuard:
 def build_record_sql(columns: Sequence[str]) -> str:
     """The text of a record with these columns, as JSON."""
     names = [name for name in columns if name != CORRUPT and not is_record_id_column(name)]
-    # Names that are there twice can be meant by nobody.
+    # A name that is there twice means neither column.
     named = ", ".join(quote_name(name) for name in names if names.count(name) == 1)
     return f"left(to_json(struct({named})), {_RECORD_CHARS_MAX})" if named else "''"
 

@@ -184,7 +184,7 @@ def read_status(pipeline: Pipeline, resolver: Resolver, now: datetime) -> Pipeli
 
 
 def read_runs(pipeline: Pipeline, resolver: Resolver, *, limit: int | None) -> list[Run]:
-    """The newest runs; of one that did not say how it ended, the graphs tell."""
+    """The newest runs; how one ended that did not say so is read from the graphs."""
     runs = Ledger.open(resolver.resolve_ledger(), pipeline.name).list_runs(limit=limit)
     with ExitStack() as stack:
         graphs: dict[str, Graph] = {}
@@ -195,9 +195,9 @@ def read_runs(pipeline: Pipeline, resolver: Resolver, *, limit: int | None) -> l
             uri = resolver.resolve_graph(target.graph)
             if target.graph not in graphs:
                 graphs[target.graph] = stack.enter_context(omnigraph.open(uri))
-            untold = UnreportedRun(pipeline.name, run.id)
-            told = untold.reconcile_target(target, graphs[target.graph], open_objects(uri))
-            return replace(told, error=resolver.hide_secrets(told.error))
+            unreported = UnreportedRun(pipeline.name, run.id)
+            found = unreported.reconcile_target(target, graphs[target.graph], open_objects(uri))
+            return replace(found, error=resolver.hide_secrets(found.error))
 
         return [
             replace(run, targets=tuple(reconcile(run, target) for target in run.targets))

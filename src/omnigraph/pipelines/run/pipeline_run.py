@@ -1,8 +1,8 @@
-"""A run of a pipeline: every target once, told in the ledger before, between and after.
+"""A run of a pipeline: every target once, noted in the ledger before, between and after.
 
     resolve secrets -> look at the sources -> check the mappings -> `started` in the ledger
     for each target: look for its key; else read, map, load, publish -> `target` in the ledger
-    `finished` in the ledger, also when something fails that nobody expected
+    `finished` in the ledger, also when something fails unexpectedly
 
 A process that ends anywhere in between leaves each target untouched or complete. The next run of
 the same slot finds the commits by their keys and makes those that are missing.
@@ -83,7 +83,7 @@ class RunOptions:
 
 
 def run_pipeline(pipeline: Pipeline, options: RunOptions | None = None) -> Run:
-    """Run a pipeline once; the answer tells what became of every target."""
+    """Run a pipeline once; the answer says what became of every target."""
     return run_with_records(pipeline, options or RunOptions(), _SlotRecords)
 
 
@@ -119,7 +119,7 @@ class RunContext:
     resolver: Resolver
     ledger: Ledger
     stack: ExitStack
-    # What failed in a way that nobody expected: told when the run has ended.
+    # What failed unexpectedly: reported when the run has ended.
     unexpected_errors: list[Exception] = field(default_factory=list)
 
     @property
@@ -243,7 +243,7 @@ class RunContext:
                     begun = _begin_attempt(attempt, replace(begun, attempts=number), log)
                     made = begun if begun.status == SUCCEEDED else attempt.run(begun, records)
                 ended = replace(made, rejects=self.resolver.hide_secrets(made.rejects))
-            except Exception as failure:  # noqa: BLE001 — told when the run has ended
+            except Exception as failure:  # noqa: BLE001 — reported when the run has ended
                 ended = self._make_failed_run(replace(begun, attempts=number), failure)
             log.record_target(ended)
             if ended.status == SUCCEEDED or not ended.is_retryable:
@@ -251,7 +251,7 @@ class RunContext:
         return ended
 
     def _make_failed_run(self, begun: TargetRun, failure: Exception) -> TargetRun:
-        """A target that failed; what nobody expected stops no other target, and is told later."""
+        """A target that failed; an unexpected failure is reported when all targets are done."""
         failed = replace(begun, status=FAILED, error=format_failure(failure, self.resolver))
         if not isinstance(failure, OmnigraphError):
             self.unexpected_errors.append(failure)
@@ -271,7 +271,7 @@ def _begin_attempt(attempt: TargetAttempt, begun: TargetRun, log: RunLog) -> Tar
 
 
 def format_failure(failure: BaseException, resolver: Resolver) -> str:
-    """A failure as the ledger tells it, without the values of secrets."""
+    """A failure as the ledger shows it, without the values of secrets."""
     if not isinstance(failure, Exception):
         text = "it was stopped"
     elif not isinstance(failure, OmnigraphError):

@@ -24,7 +24,7 @@ _DIGEST_CHARACTERS: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class SlotRequest:
-    """The slot that somebody wants: a person, or a schedule."""
+    """The slot that is wanted, by a person or a schedule."""
 
     slot: str | None
     is_scheduled: bool = False
@@ -76,7 +76,7 @@ def choose_slot(
 def _find_unfinished_slot(ledger: Ledger) -> str | None:
     """The slot of the last run that began, if that did not succeed.
 
-    One that was refused before, by a secret that is not set, tells nothing about earlier ones.
+    One that was refused before, by a secret that is not set, says nothing about earlier ones.
     """
     last = next((run for run in ledger.iter_newest_runs() if run.targets), None)
     return None if last is None or last.status == SUCCEEDED else last.slot or None
@@ -117,7 +117,7 @@ def _choose_batch(sources: Mapping[str, Source], ledger: Ledger) -> Slot:
 
 
 def _format_batch_name(number: int, surveys: Mapping[str, SourceState]) -> str:
-    # Numbers begin anew with another ledger: what is read tells batches apart.
+    # Numbers begin anew with another ledger: what is read distinguishes batches.
     position = {name: found.position for name, found in surveys.items()}
     return f"batch-{number:08}-{_compute_digest(json.dumps(position, sort_keys=True))}"
 

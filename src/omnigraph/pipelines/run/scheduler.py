@@ -1,4 +1,4 @@
-"""Running what is due: each slot of a schedule once, whoever looks and however often."""
+"""Running what is due: each slot of a schedule once, however often it is looked at."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from omnigraph.pipelines.run.pipeline_run import SCHEDULE, RunOptions, format_fa
 
 # By how much the clocks of two schedulers may differ: no run of a slot is older than that.
 CLOCK_SKEW_MAX: Final = timedelta(hours=1)
-# A slot whose runs are killed each time, as for want of memory, is given up behind so many.
+# A slot whose runs are killed each time, as for want of memory, is given up after so many.
 INTERRUPTED_RUNS_MAX: Final = 3
 
 
@@ -70,7 +70,7 @@ def _run_slot(pipeline: Pipeline, slot: datetime, options: RunOptions) -> Schedu
             return _abandon_slot(pipeline.name, name, ledger, runs)
         asked = replace(options, trigger=SCHEDULE, slot=name)
         return ScheduledRun(pipeline.name, name, run_pipeline(pipeline, asked))
-    except Exception as failure:  # noqa: BLE001 — a schedule goes on, and the ledger tells of it
+    except Exception as failure:  # noqa: BLE001 — a schedule goes on, and the ledger shows it
         return ScheduledRun(pipeline.name, name, error=format_failure(failure, resolver))
 
 

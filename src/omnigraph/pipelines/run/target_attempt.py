@@ -54,7 +54,7 @@ _MADE_BY: Final = re.compile(r", run ([0-9A-HJKMNP-TV-Z]{26})$")
 
 
 class RecordSource(Protocol):
-    """What is read, once somebody needs it."""
+    """What is read, once it is needed."""
 
     def load(self, branch: Branch, terms: LoadRequest) -> LoadResult:
         """Load what a target takes of them, unless a source is not as it was at the start."""
@@ -242,7 +242,7 @@ def _merge_of(load: Load) -> str | None:
 
 
 def _parse_run_id(message: str | None) -> str | None:
-    """The run that made a commit, as its message tells."""
+    """The run that made a commit, as its message says."""
     found = _MADE_BY.search(message or "")
     return None if found is None else found[1]
 
@@ -273,7 +273,7 @@ class UnreportedRun:
     run_id: str
 
     def reconcile_target(self, target: TargetRun, graph: Graph, objects: Objects) -> TargetRun:
-        """A target as its graph tells: with a commit only if this very run made it."""
+        """A target as its graph shows it: with a commit only if this very run made it."""
         try:
             found = self._find_outcome(target, graph, objects)
         except BranchNotFoundError:
@@ -282,7 +282,7 @@ class UnreportedRun:
             return replace(target, error=failure.message)
         if found is None or found.made_by != self.run_id:
             return target
-        # Whoever found it later may have noted it first.
+        # Another run that found it later may have noted it first.
         return replace(found, is_repeated=False)
 
     def _find_outcome(self, target: TargetRun, graph: Graph, objects: Objects) -> TargetRun | None:

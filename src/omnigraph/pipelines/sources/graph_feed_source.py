@@ -1,4 +1,4 @@
-"""The change feed of another graph: what its commits changed behind the last run, read by tasks.
+"""The change feed of another graph: what its commits changed after the last run, read by tasks.
 
 A record has `op`, `kind`, `type`, `id`, `commit`, of an edge `from` and `to`, and the properties
 after the change in `properties`; those of a deletion are the last ones it had. An entity that
@@ -52,7 +52,7 @@ _NET_OP: Final = """CASE
 
 
 def compute_position(source: FeedSource, after: Any) -> JsonObject:  # Any: a position, or None
-    """From the end of the last position to about as many changes behind it as a run takes.
+    """From the end of the last position to about as many changes after it as a run takes.
 
     It is between two commits that it names, so that it is read again exactly.
     """
@@ -107,7 +107,7 @@ def read_frame(source: FeedSource, position: JsonObject, spark: SparkSession) ->
             position["from"],
             position["to"],
             types=list(source.types) or None,
-            # Whether an entity that was inserted is still there, only its deletion tells.
+            # Whether an entity that was inserted is still there, only its deletion shows.
             ops=None if is_net else source.ops,
         )
         columns = source.columns
@@ -150,7 +150,7 @@ def _collapse_changes(changes: DataFrame, source: FeedSource) -> DataFrame:
 def _decode_records(rows: DataFrame, columns: str, *, is_declared: bool) -> DataFrame:
     """Changes with their images read as JSON, each with numbers to find it by."""
     parts = ["endpoints struct<`from` string, `to` string>", f"properties struct<{columns}>"]
-    # An image that does not have the declared columns is told, like any record.
+    # An image that does not have the declared columns is reported, like any record.
     corrupt = [f"`{CORRUPT}` string"] if is_declared else []
     schema = quote_literal(", ".join([*parts, *corrupt]))
     parsed = f"from_json({_IMAGE}, {schema}, map('mode', '{PERMISSIVE}')) AS {_IMAGE}"

@@ -1,6 +1,6 @@
 """JSON texts as frames: columns as declared, or as Spark finds them in the texts.
 
-A text that is no JSON object, or that does not have the declared columns, is a record without
+A text that is not a JSON object, or that does not have the declared columns, is a record without
 values whose text is in a column of its own: the mapping refuses it.
 """
 
@@ -69,5 +69,5 @@ def _require_any_record(records: DataFrame) -> DataFrame:
     # Spark does not read this column alone unless something else is computed with it.
     texts = records.selectExpr(f"make_valid_utf8({CORRUPT}) AS {CORRUPT}", f"length({CORRUPT})")
     bad = texts.limit(_SHOWN_MAX).toArrow()
-    told = "; ".join(sanitize_text(text) for text in bad[CORRUPT].to_pylist())
-    raise SourceRefusedError(f"the source holds records that are no JSON objects: {told}")
+    shown = "; ".join(sanitize_text(text) for text in bad[CORRUPT].to_pylist())
+    raise SourceRefusedError(f"the source holds records that are not JSON objects: {shown}")

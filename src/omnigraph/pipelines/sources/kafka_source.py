@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT_S: Final = 15.0
 _BATCH: Final = 10_000
-# The client waits so long for a batch to fill, also behind the last message.
+# The client waits so long for a batch to fill, also after the last message.
 _WAIT_S: Final = 0.25
 # So many waits in a row without a message are the end of patience.
 _WAITS_MAX: Final = 60
@@ -60,7 +60,7 @@ _LOST_OFFSET_CODES: Final = (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OU
 # What to do where messages of a range can never be read any more.
 _LOST_HINT: Final = "a pipeline of another name begins anew, at its 'start'"
 
-# A range of offsets: topic, partition, first, and the one behind the last.
+# A range of offsets: topic, partition, first, and the one after the last.
 OffsetRange = tuple[str, int, int, int]
 
 
@@ -160,7 +160,7 @@ def _read_messages(options: Mapping[str, str], asked: OffsetRange) -> Iterator[p
                 )
             if kept:
                 yield _build_batch(kept)
-            # Offsets have gaps where messages were compacted away and behind transactions, so
+            # Offsets have gaps where messages were compacted away and after transactions, so
             # that only the place of the next message says where a range ends.
             place = max([place, *(_compute_next_offset(each, asked) for each in found)])
             waits = 0 if kept else waits + 1
@@ -171,7 +171,7 @@ def _read_messages(options: Mapping[str, str], asked: OffsetRange) -> Iterator[p
 
 
 def _compute_next_offset(message: Any, asked: OffsetRange) -> int:  # Any: the library has no types
-    """The offset behind a message, or the one where the end of a partition was met."""
+    """The offset after a message, or the one where the end of a partition was met."""
     topic, partition, low, high = asked
     error = message.error()
     if error is None:
@@ -179,8 +179,8 @@ def _compute_next_offset(message: Any, asked: OffsetRange) -> int:  # Any: the l
     if error.code() == _PARTITION_END:
         return int(message.offset())
     if error.code() in _LOST_OFFSET_CODES:
-        told = f"{topic}/{partition}: Kafka does not hold messages {low} to {high - 1} any more"
-        raise SourceRefusedError(told, hint=_LOST_HINT)
+        problem = f"{topic}/{partition}: Kafka does not hold messages {low} to {high - 1} any more"
+        raise SourceRefusedError(problem, hint=_LOST_HINT)
     raise SourceFailedError(f"{topic}/{partition}: {error.str()}")
 
 

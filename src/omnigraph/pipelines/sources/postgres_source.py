@@ -63,7 +63,7 @@ def open_frame(source: PostgresSource, spark: SparkSession) -> Iterator[DataFram
 
 
 def find_identity_columns(source: PostgresSource) -> tuple[str, ...]:
-    """The columns that say which row of the source a record is; none if nobody knows."""
+    """The columns that say which row of the source a record is; none if they are not known."""
     if source.key is not None:
         return (source.key.strip('"'),)
     if source.table is None:

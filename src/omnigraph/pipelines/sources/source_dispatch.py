@@ -199,7 +199,7 @@ def read_header_frame(
 
 
 def _is_json_source(source: FileSource) -> bool:
-    """Whether there is no need to look for the files: those of this format have no header."""
+    """Whether the files need not be looked for: those of this format have no header."""
     if source.format is not None:
         return source.format not in _HEADER_FORMATS
     return all(file_source.ENDINGS.get(PurePath(path).suffix) == "json" for path in source.paths)

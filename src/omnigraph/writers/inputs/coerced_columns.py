@@ -337,7 +337,7 @@ def _without_parents(made: pa.Array, parents: Rows, unfit: pa.Array | None) -> C
 def coerce_after_texts(
     values: pa.Array, read: Callable[[pa.Array], CoercedColumn]
 ) -> CoercedColumn:
-    """What is read from texts, where a value that is no text at all is bad too."""
+    """What is read from texts, where a value that is not a text is bad too."""
     texts = _coerce_texts(values)
     found = read(texts.values)
     return found if texts.bad is None else build_coerced(found.values, bad_of=values)
@@ -396,7 +396,7 @@ def parse_datetimes(texts: pa.Array, *, is_strict: bool) -> CoercedColumn:
 
 
 def _cast_matching(texts: pa.Array, pattern: str, target: pa.DataType) -> pa.Array:
-    """The values of the texts that match; null for others, and for all if one is no real date."""
+    """The values of the texts that match; null for others, and for all if one is not a date."""
     matching = pc.if_else(pc.match_substring_regex(texts, pattern), texts, None)
     if matching.null_count == len(matching):
         return pa.nulls(len(texts), target)

@@ -146,11 +146,11 @@ def _iter_numbered_rows(
 def _reject_ragged(block: CsvBlock, others: Offsets, wanted: int, reading: RowSink) -> None:
     """Refuse the records that have too few or too many values, or no end."""
     frame = block.frame
-    for record in others[: reading.told_max].tolist():
+    for record in others[: reading.shown_max].tolist():
         is_open = frame.is_open and record == len(frame.lines) - 1
         refused = NEVER_CLOSED if is_open else _build_ragged_error(block, record, wanted)
         reading.reject_record(int(frame.lines[record]), refused)
-    reading.count_rejected(len(others) - reading.told_max)
+    reading.count_rejected(len(others) - reading.shown_max)
     reading.count_records(len(others))
 
 

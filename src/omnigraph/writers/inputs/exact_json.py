@@ -201,7 +201,7 @@ def resolve_type(reading: RowSink, kind: str, name: str) -> TypeKey:
 
 @contextmanager
 def _collect_errors(problems: list[RecordError]) -> Iterator[None]:
-    """Note what is refused, and go on behind it."""
+    """Note what is refused, and go on after it."""
     try:
         yield
     except RecordError as refused:
@@ -385,7 +385,7 @@ def decode_next(text: str, start: int) -> tuple[Any, int] | None:  # Any: JSON
 
 
 class BrokenJsonError(RecordError):
-    """A text that is no JSON; more of it may be missing."""
+    """A text that is not JSON; more of it may be missing."""
 
 
 def _build_broken_error(failure: Exception, start: int) -> RecordError:

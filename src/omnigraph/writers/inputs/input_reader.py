@@ -77,7 +77,7 @@ InputSource: TypeAlias = SingleSource | Mapping[str, Any]
 
 
 def read_input(source: InputSource, accepted: AcceptedSchema, options: InputOptions) -> Input:
-    """The rows of a source by type, or a `LoadError` that tells up to 20 places and what is wrong.
+    """The rows of a source by type, or a `LoadError` that lists up to 20 places and what is wrong.
 
     Records name their types, unless the options do. A table needs the type of its rows there.
     """
@@ -144,7 +144,7 @@ def _read_columns(source: Mapping[str, Any], reading: RowSink, name: str) -> Non
 def _read_text(source: Text, reading: RowSink) -> None:
     reading.begin_file(source.name, noun="line" if reading.is_strict else "record")
     text = source.text
-    # Half a surrogate pair becomes bytes that are no UTF-8, and is refused as such.
+    # Half a surrogate pair becomes bytes that are not UTF-8, and is refused as such.
     data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
     read_json(BytesIO(data), reading)
 

@@ -50,7 +50,7 @@ _ID_NAME = "@id"
 REFUSED = "@refused"
 ORIGIN = "@origin"
 REFUSED_PROPERTY, REFUSED_MESSAGE, REFUSED_RECORD = "property", "message", "record"
-# Of the record, so much is told; a file of rejects has all of it.
+# Of the record, so much is shown; a file of rejects has all of it.
 _RECORD_CHARS_SHOWN = 200
 UTF8_HINT = "save the text as UTF-8"
 # The names that a column with the ends of edges may have.
@@ -147,7 +147,7 @@ class _TableColumns:
     def from_schema(
         cls, schema: pa.Schema, type_key: TypeKey, reading: RowSink, convert_column: CoerceColumn
     ) -> _TableColumns:
-        """Find the columns, or raise the error that tells which are unknown, missing or twice."""
+        """Find the columns, or raise the error that names which are unknown, missing or twice."""
         type_ = type_of(reading.accepted, type_key)
         types = {name: property_.type for name, property_ in type_.properties.items()}
         names = map_system_names(type_key, types)
@@ -190,10 +190,10 @@ class _TableColumns:
             if (bad := found[column].bad) is not None:
                 rows = np.flatnonzero(bad.to_numpy(zero_copy_only=False))
                 is_good[rows] = False
-                for row in rows[: reading.told_max].tolist():
+                for row in rows[: reading.shown_max].tolist():
                     refused = self._build_value_error(values, row, (name, type_), reading)
                     reading.reject_record(int(numbers[row]), refused)
-                reading.count_rejected(len(rows) - reading.told_max)
+                reading.count_rejected(len(rows) - reading.shown_max)
         schema = incoming_schema_of(shape)
         arrays = [
             found[field.name].values
@@ -229,9 +229,9 @@ class _TableColumns:
             if bad is not None:
                 is_missing &= ~bad.to_numpy(zero_copy_only=False)
             missing = numbers[is_missing]
-            for number in missing[: reading.told_max].tolist():
+            for number in missing[: reading.shown_max].tolist():
                 reading.reject_record(number, build_missing_error(type_.name, name, message))
-            reading.count_rejected(len(missing) - reading.told_max)
+            reading.count_rejected(len(missing) - reading.shown_max)
 
     def _are_unmarked(
         self, batch: pa.RecordBatch, numbers: RowNumbers, reading: RowSink
@@ -243,7 +243,7 @@ class _TableColumns:
         marks = batch.column(index)
         is_good = np.array(marks.is_null())
         rows = np.flatnonzero(~is_good)
-        for row in rows[: reading.told_max].tolist():
+        for row in rows[: reading.shown_max].tolist():
             why = marks[row].as_py()
             record = why[REFUSED_RECORD]
             refused = RecordError(
@@ -254,7 +254,7 @@ class _TableColumns:
                 property=why[REFUSED_PROPERTY],
             )
             reading.reject_record(int(numbers[row]), refused)
-        reading.count_rejected(len(rows) - reading.told_max)
+        reading.count_rejected(len(rows) - reading.shown_max)
         return is_good
 
     def _coerce_values(
@@ -379,7 +379,7 @@ def _parse_number(value: Any, type_: PropertyType) -> Any:
 
 
 def _format_instant(single: pa.Array) -> str | None:
-    """An instant as its count and unit; None for what is no instant."""
+    """An instant as its count and unit; None for what is not an instant."""
     if not pa.types.is_temporal(single.type):
         return None
     is_day = pa.types.is_date32(single.type)

@@ -62,7 +62,7 @@ def find_missing_values(
 
 
 def build_load_error(found: Sequence[OrderedViolation], count: int) -> LoadError:
-    """The error that tells the first violations in the order of the records."""
+    """The error that lists the first violations in the order of the records."""
     ordered = sorted(found, key=lambda each: each.order)[:VIOLATIONS_SHOWN_MAX]
     violations = [each.violation for each in ordered]
     return LoadError(

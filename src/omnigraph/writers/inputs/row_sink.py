@@ -82,8 +82,8 @@ class RowSink:
         self.options = options
         self.is_strict = options.dialect is Dialect.STRICT
         self.records = 0
-        # How many bad values of one column of one batch are told one by one.
-        self.told_max = VIOLATIONS_SHOWN_MAX
+        # How many bad values of one column of one batch are listed one by one.
+        self.shown_max = VIOLATIONS_SHOWN_MAX
         # Whether the rows of tables may say why they cannot be written: only if we made them.
         self.may_mark = False
         self._shapes: dict[TypeKey, TableShape] = {}
@@ -140,7 +140,7 @@ class RowSink:
         return self._files[-1].location_of(number)
 
     def reject_record(self, number: int, refused: RecordError) -> None:
-        """Note what is wrong with a record; the first of them are told one by one."""
+        """Note what is wrong with a record; the first of them are listed one by one."""
         self._refused += 1
         if self._refused > VIOLATIONS_SHOWN_MAX:
             return
@@ -154,7 +154,7 @@ class RowSink:
         self._violations.append(OrderedViolation(order, violation, refused.hint))
 
     def check_rejected_rows(self, type_key: TypeKey, rows: pa.Table, numbers: RowNumbers) -> None:
-        """Take what is good of refused records, null for the rest, to tell what else is wrong.
+        """Take what is good of refused records, null for the rest, to report what else is wrong.
 
         A load at once does not: it checks the rules of the schema when all values have their form.
         """
@@ -169,7 +169,7 @@ class RowSink:
         return self._build_load_error()
 
     def finish_input(self) -> Input:
-        """Everything that was read, or the error that tells what was refused."""
+        """Everything that was read, or the error that lists what was refused."""
         if self._refused:
             raise self._build_load_error()
         return Input(self.accepted, self.options.dialect, self._build_types())
@@ -179,7 +179,7 @@ class RowSink:
         return {key: self._build_incoming(key) for key in ordered}
 
     def _build_load_error(self) -> LoadError:
-        # Nobody will look at the rows after this, so that what they lack is told here.
+        # The rows are not looked at after this, so that what they lack is reported here.
         missing, count = find_missing_values(self._build_types(), self.accepted)
         return build_load_error([*self._violations, *missing], self._refused + count)
 

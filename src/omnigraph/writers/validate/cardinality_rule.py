@@ -112,7 +112,7 @@ def _build_violation(
     bound = f"min {bounds.minimum}" if is_few else f"max {bounds.maximum}"
     has = f"source '{shorten_value(source)}' has {count} edges ({bound})"
     message = f"@card violation on edge {subject.type_.name}: {has}"
-    # Told of a written edge of the source, if there is one.
+    # Reported of a written edge of the source, if there is one.
     row = pc.index(subject.change.rows[SOURCE_COLUMN], source).as_py()
     return subject.build_violation(
         "cardinality",

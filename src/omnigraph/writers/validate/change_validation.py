@@ -17,7 +17,7 @@ from omnigraph.writers.validate.value_rules import check_form, check_rules
 def validate_change(change: GraphChange, committed: CommittedState) -> Footprint:
     """Refuse a change that breaks rules of the schema; else, what that answer depends on.
 
-    Strict inserts of ids that exist are not looked for here: they are told by themselves.
+    Strict inserts of ids that exist are not looked for here: they are reported by themselves.
     """
     findings = Findings()
     reads = check_change(change, committed, findings)
@@ -31,7 +31,7 @@ def check_change(change: GraphChange, committed: CommittedState, findings: Findi
     subjects = {
         key: RuleSubject(key, type_, change[key]) for key, type_ in types.items() if key in change
     }
-    # Whoever wrote adopted rows has checked them by themselves.
+    # The writer of adopted rows has checked them by themselves.
     own = {key: subject for key, subject in subjects.items() if subject.change.adopted is None}
     image = ImageAfter(change, committed)
     for subject in own.values():

@@ -1,4 +1,4 @@
-"""Violations as they are found: the first ones are told, all of them are counted."""
+"""Violations as they are found: the first ones are listed, all of them are counted."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ class RuleSubject:
 
 @dataclass(frozen=True)
 class Finding:
-    """The rows, in rising order, that break one rule, and how to tell one of them."""
+    """The rows, in rising order, that break one rule, and how to report one of them."""
 
     rows: Positions
     build_violation: Callable[[int], Violation]
 
 
 class Findings:
-    """Everything a validation has found so far; the first `shown_max` are told."""
+    """Everything a validation has found so far; the first `shown_max` are listed."""
 
     def __init__(self, shown_max: int = VIOLATIONS_SHOWN_MAX) -> None:
         self.violations: list[Violation] = []

@@ -104,7 +104,7 @@ class ReadCollector:
     def add_lookup(
         self, type_key: TypeKey, kind: str, texts: Sequence[pa.Array | pa.ChunkedArray]
     ) -> None:
-        """The write is valid because of who holds these marks, or that nobody does."""
+        """The write is valid because of which entities hold these marks, or because none does."""
         self.add_lookups(type_key, len(texts[0]), lambda: encode_marks(kind, texts))
 
     def add_lookups(

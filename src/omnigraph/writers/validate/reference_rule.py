@@ -95,20 +95,20 @@ def build_dangling_finding(
     """Written edges whose node at an end does not exist."""
     ids = subject.change.rows[column]
 
-    def tell(row: int) -> Violation:
+    def build_violation(row: int) -> Violation:
         message = _format_message(column, ids[row], node_type)
         value = shorten_value(ids[row])
         return subject.build_violation(
             "reference", message, row=row, property=f"@{END_KINDS[column]}", value=value
         )
 
-    return Finding(rows, tell)
+    return Finding(rows, build_violation)
 
 
 def build_orphan_finding(type_: EdgeType, column: str, node_type: str, edges: pa.Table) -> Finding:
     """Committed edges at nodes that end: the id and the end of each."""
 
-    def tell(row: int) -> Violation:
+    def build_violation(row: int) -> Violation:
         node_id, edge_id = edges[column][row], edges[ID_COLUMN][row]
         message = (
             f"{_format_message(column, node_id, node_type)}: edge {type_.name} '{edge_id}' needs it"
@@ -122,7 +122,7 @@ def build_orphan_finding(type_: EdgeType, column: str, node_type: str, edges: pa
             entity_id=edge_id.as_py(),
         )
 
-    return Finding(np.arange(edges.num_rows), tell)
+    return Finding(np.arange(edges.num_rows), build_violation)
 
 
 def _format_message(column: str, node_id: pa.Scalar, node_type: str) -> str:

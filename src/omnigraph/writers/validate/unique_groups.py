@@ -81,14 +81,14 @@ def _find_usable(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def marks_of(shape: TableShape, type_: NodeType | EdgeType, rows: pa.Table) -> IdSet | None:
-    """The marks that rows of a type hold, as far as their columns tell; None for too many rows."""
+    """The marks that rows of a type hold, as far as their columns show; None for too many rows."""
     if rows.num_rows > MARKS_MAX:
         return None
     marks: list[str] = []
     if isinstance(type_, EdgeType):
         for column, kind in END_KINDS.items():
             marks += encode_marks(kind, [rows[column]])
-    # The key is no mark: who shares it shares the id.
+    # The key is not a mark: entities that share it share the id.
     if type_.constraints.uniques:
         for group in groups_of(shape, type_):
             if not group.has_key and set(group.columns) <= set(rows.column_names):

@@ -51,7 +51,7 @@ def check_unique(subject: RuleSubject, image: ImageAfter, findings: Findings) ->
 
 
 def _check_inside(subject: RuleSubject, group: UniqueGroup, findings: Findings) -> Mask:
-    """Tell the tuples shared in one batch or among all rows; which rows hold one, as a mask."""
+    """Report the tuples shared in one batch or among all rows; which rows hold one, as a mask."""
     change = subject.change
     batches = [each for each in change.batches if each is not change.rows and each.num_rows > 1]
     # Rows have one id each, hence one key.
@@ -108,7 +108,7 @@ def find_conflicting_rows(subject: RuleSubject, group: UniqueGroup, image: Image
         lambda: encode_marks(group.mark_kind, group.format_mark_texts(bound)),
     )
     columns = _sort_by_selectivity(bound, group.columns)
-    # Look-ups tell the zeros of floats apart, uniqueness does not.
+    # Look-ups distinguish the zeros of floats, uniqueness does not.
     wanted = with_both_zeros(bound[columns[0]].combine_chunks())
     found = image.committed.find_value_rows(subject.type_key, columns, wanted)
     holders = image.filter_surviving(subject.type_key, found)
@@ -152,7 +152,7 @@ def encode_tuples(tables: Sequence[pa.Table], columns: Sequence[str]) -> tuple[C
 
 def _encode_values(values: pa.ChunkedArray) -> tuple[Codes, int]:
     if pa.types.is_floating(values.type):
-        # Both zeros are one value, and what is not finite is told elsewhere.
+        # Both zeros are one value, and what is not finite is reported elsewhere.
         values = pc.add(values, pa.scalar(0.0, values.type))
         values = pc.if_else(pc.is_finite(values), values, pa.scalar(None, values.type))
     encoded = values.dictionary_encode()

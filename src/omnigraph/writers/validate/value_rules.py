@@ -56,11 +56,11 @@ def check_rules(subject: RuleSubject, findings: Findings) -> None:
 
 
 def _find_missing_end(subject: RuleSubject, column: str) -> Finding:
-    def tell(row: int) -> Violation:
+    def build_violation(row: int) -> Violation:
         message = f"cannot assign null to an end of {subject.type_.name}"
         return subject.build_violation("required", message, row=row)
 
-    return Finding(to_positions(pc.is_null(subject.change.rows[column])), tell)
+    return Finding(to_positions(pc.is_null(subject.change.rows[column])), build_violation)
 
 
 def _find_missing_values(subject: RuleSubject, property_: Property) -> list[Finding]:
@@ -68,12 +68,12 @@ def _find_missing_values(subject: RuleSubject, property_: Property) -> list[Find
     if not values.null_count:
         return []
 
-    def tell(row: int) -> Violation:
+    def build_violation(row: int) -> Violation:
         message = f"non-nullable property '{name}' has null or invalid values"
         full = f"{subject.type_.name}: {message}"
         return subject.build_violation("required", full, row=row, property=name)
 
-    return [Finding(to_positions(pc.is_null(values)), tell)]
+    return [Finding(to_positions(pc.is_null(values)), build_violation)]
 
 
 def _find_infinite_values(subject: RuleSubject, property_: Property) -> list[Finding]:
@@ -91,7 +91,7 @@ def _find_infinite_values(subject: RuleSubject, property_: Property) -> list[Fin
         case _:
             return []
 
-    def tell(row: int) -> Violation:
+    def build_violation(row: int) -> Violation:
         bad = _find_bad_element(
             values[row], may_hold_null=not isinstance(property_.type.value, VectorType)
         )
@@ -101,7 +101,7 @@ def _find_infinite_values(subject: RuleSubject, property_: Property) -> list[Fin
         message = f"{subject.type_.name}.{name}: {problem}"
         return subject.build_violation("finite", message, row=row, property=name, value=str(bad))
 
-    return [Finding(rows, tell)]
+    return [Finding(rows, build_violation)]
 
 
 def _find_bad_element_rows(lists: pa.ChunkedArray, *, may_hold_null: bool) -> Positions:
@@ -126,13 +126,13 @@ def _find_outside_enum(subject: RuleSubject, property_: Property, enum: EnumType
     values, name = _column_of(subject, property_.name), property_.name
     is_known = pc.is_in(values, value_set=pa.array(enum.values, values.type))
 
-    def tell(row: int) -> Violation:
+    def build_violation(row: int) -> Violation:
         value = shorten_value(values[row])
         allowed = shorten_value(", ".join(enum.values))
         message = f"invalid enum value '{value}' for {subject.type_.name}.{name} ({allowed})"
         return subject.build_violation("enum", message, row=row, property=name, value=value)
 
-    return Finding(to_positions(pc.and_not(values.is_valid(), is_known)), tell)
+    return Finding(to_positions(pc.and_not(values.is_valid(), is_known)), build_violation)
 
 
 def _find_outside_range(subject: RuleSubject, bounds: Range) -> Finding:
@@ -142,14 +142,14 @@ def _find_outside_range(subject: RuleSubject, bounds: Range) -> Finding:
         _are_integers_within(values, bounds) if is_integer else _are_floats_within(values, bounds)
     )
 
-    def tell(row: int) -> Violation:
+    def build_violation(row: int) -> Violation:
         value = shorten_value(values[row].as_py())
         message = (
             f"@range violation on {subject.type_.name}.{name}: {value} ({_format_bounds(bounds)})"
         )
         return subject.build_violation("range", message, row=row, property=name, value=value)
 
-    return Finding(to_positions(pc.invert(is_within)), tell)
+    return Finding(to_positions(pc.invert(is_within)), build_violation)
 
 
 def _format_bounds(bounds: Range) -> str:
@@ -203,13 +203,13 @@ def _find_unmatched(subject: RuleSubject, check: Check) -> Finding:
     # Arrow searches with RE2, the engine that admitted the pattern.
     is_matched = pc.match_substring_regex(values, check.pattern)
 
-    def tell(row: int) -> Violation:
+    def build_violation(row: int) -> Violation:
         value = shorten_value(values[row])
         pattern = shorten_value(check.pattern)
         message = f"@check violation on {subject.type_.name}.{name}: '{value}' (/{pattern}/)"
         return subject.build_violation("check", message, row=row, property=name, value=value)
 
-    return Finding(to_positions(pc.invert(is_matched)), tell)
+    return Finding(to_positions(pc.invert(is_matched)), build_violation)
 
 
 def _column_of(subject: RuleSubject, name: str) -> pa.ChunkedArray:

@@ -156,7 +156,7 @@ def test_bytes_of_messages_are_text_or_not() -> None:
 
 def test_an_encoding_is_one_that_is_known_and_for_text_only(tmp_path: Path) -> None:
     text = PEOPLE.replace("people.jsonl", "people.jsonl, encoding: utf8x")
-    with pytest.raises(PipelineInvalidError, match="'utf8x' is no encoding"):
+    with pytest.raises(PipelineInvalidError, match="'utf8x' is not a value of encoding"):
         read(tmp_path, text)
     pipeline = read(tmp_path, PEOPLE.replace("people.jsonl", "people.jsonl, encoding: iso-8859-1"))
     (source,) = pipeline.sources.values()
