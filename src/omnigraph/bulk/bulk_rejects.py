@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +26,7 @@ from omnigraph.errors import (
     format_violations,
 )
 from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKey, TypeKind, list_key_members
-from omnigraph.schema.property_values import format_canonical
+from omnigraph.schema.property_values import encode_blob, format_canonical
 from omnigraph.storage.objects.object_store import Objects
 from omnigraph.writers.inputs.coerced_columns import coerce_ids
 from omnigraph.writers.inputs.csv_reader import coerce_texts, parse_column_names, parse_text_columns
@@ -41,7 +40,7 @@ from omnigraph.writers.inputs.input_tables import (
 from omnigraph.writers.inputs.line_blocks import BLOCK_BYTES, iter_line_blocks
 from omnigraph.writers.inputs.required_values import type_of
 from omnigraph.writers.inputs.row_sink import RecordError, RowSink
-from omnigraph.writers.inputs.value_coercion import BLOB_PREFIX, MisfitError, make_coercer
+from omnigraph.writers.inputs.value_coercion import MisfitError, make_coercer
 from omnigraph.writers.key_violations import OWN_ID_HINT
 from omnigraph.writers.validate.findings import hint_of
 
@@ -330,7 +329,7 @@ def _to_json_value(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, bytes):
-        return f"{BLOB_PREFIX}{base64.b64encode(value).decode()}"
+        return encode_blob(value)
     if isinstance(value, list):
         return [_to_json_value(each) for each in value]
     if isinstance(value, dict):

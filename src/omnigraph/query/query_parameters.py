@@ -5,7 +5,6 @@ Every required parameter is demanded and every value checked, used or not, befor
 
 from __future__ import annotations
 
-import base64
 import math
 import re
 from array import array
@@ -34,6 +33,7 @@ from omnigraph.schema.property_values import (
     InvalidNumberError,
     ValueTextError,
     coerce_number,
+    encode_blob,
     parse_date,
     parse_datetime,
 )
@@ -374,7 +374,7 @@ def _require_text(type_name: str, value: object) -> str:
 
 def _coerce_blob(value: object) -> str:
     if isinstance(value, bytes):
-        return "base64:" + base64.b64encode(value).decode("ascii")
+        return encode_blob(value)
     return _require_text("Blob", value)
 
 

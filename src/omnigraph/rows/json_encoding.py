@@ -21,7 +21,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.rows.comparison import Values, flatten_chunks, to_numpy
-from omnigraph.schema.property_values import compute_shortest_f32, format_date, format_datetime
+from omnigraph.schema.property_values import (
+    BLOB_PREFIX,
+    compute_shortest_f32,
+    format_date,
+    format_datetime,
+)
 
 # Texts of a column may be longer than the 2 GiB that 32-bit offsets can reach: a blob alone can.
 TEXT = pa.large_utf8()
@@ -168,7 +173,7 @@ def _format_blobs(values: pa.Array) -> pa.Array:
     texts = [
         None if blob is None else base64.b64encode(blob).decode() for blob in values.to_pylist()
     ]
-    return concatenate_texts('"base64:', pa.array(texts, TEXT), '"')
+    return concatenate_texts(f'"{BLOB_PREFIX}', pa.array(texts, TEXT), '"')
 
 
 def encode_json_values(values: Values) -> list[Json]:

@@ -5,6 +5,7 @@ A Date is its epoch day, a DateTime its epoch millisecond, both plain integers.
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import re
@@ -38,10 +39,15 @@ _CYCLE_DAYS = 146_097
 DATE_MIN, DATE_MAX = -(2**31), 2**31 - 1
 DATETIME_MIN = -62_135_596_800_000
 DATETIME_MAX = 253_402_300_799_999
+BLOB_PREFIX = "base64:"
 
 
 class ValueTextError(ValueError):
     """A text that is not a value of the type."""
+
+
+class ExternalBlobTextError(ValueTextError):
+    """A text that would be the address of a blob."""
 
 
 class InvalidNumberError(ValueError):
@@ -119,6 +125,21 @@ def format_datetime(milliseconds: int) -> str:
     seconds, millisecond = divmod(within, 1000)
     clock = datetime.fromtimestamp(seconds, UTC)
     return f"{format_date(days)}T{clock:%H:%M:%S}.{millisecond:03d}Z"
+
+
+def encode_blob(data: bytes) -> str:
+    """Bytes as the text of a managed blob."""
+    return f"{BLOB_PREFIX}{base64.b64encode(data).decode()}"
+
+
+def decode_blob(text: str) -> bytes:
+    """The bytes of the text of a managed blob."""
+    if not text.startswith(BLOB_PREFIX):
+        raise ExternalBlobTextError("a blob must be base64 text; an external URI is not allowed")
+    try:
+        return base64.b64decode(text.removeprefix(BLOB_PREFIX), validate=True)
+    except ValueError as failure:
+        raise ValueTextError(f"invalid base64: {failure}") from failure
 
 
 def coerce_number(value: int | float, scalar: Scalar) -> int | float:

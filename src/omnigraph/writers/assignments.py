@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable
 from typing import Final, Never, TypeAlias, assert_never
 
@@ -24,10 +23,13 @@ from omnigraph.schema.property_types import (
     VectorType,
 )
 from omnigraph.schema.property_values import (
+    ExternalBlobTextError,
     InvalidNumberError,
     coerce_number,
+    decode_blob,
     describe_float_problem,
 )
+from omnigraph.writers.inputs.value_coercion import arrow_name_of
 
 # What Arrow makes a cell of; a vector is an array of its numbers.
 Cell: TypeAlias = typed_tree.Value | bytes | npt.NDArray[np.float32]
@@ -37,13 +39,6 @@ _HINTS: Final = {
     "value": "pass a value that the type of the property can hold",
 }
 _NUMBERS = (int, float)
-_BLOB_PREFIX = "base64:"
-_ARROW_NAMES = {
-    Scalar.I32: "Int32",
-    Scalar.I64: "Int64",
-    Scalar.U32: "UInt32",
-    Scalar.U64: "UInt64",
-}
 
 
 class ExternalBlobError(WriteRefusedError):
@@ -63,7 +58,7 @@ def evaluate_assignments(
             _raise_refused(message, rule="required", type_name=type_.name, property_=name)
         try:
             cells[name] = None if value is None else _coerce_cell(value, property_type)
-        except _ExternalBlobValueError as misfit:
+        except ExternalBlobTextError as misfit:
             message = f"{type_.name}.{name}: {misfit}"
             violation = Violation("value", message, type_name=type_.name, property=name)
             raise ExternalBlobError(
@@ -98,10 +93,6 @@ def evaluate_end(type_name: str, name: str, expr: typed_tree.Expr, params: Param
     return value
 
 
-class _ExternalBlobValueError(ValueError):
-    """A text that would be the address of a blob."""
-
-
 def _raise_refused(message: str, *, rule: str, type_name: str, property_: str) -> Never:
     violation = Violation(rule, message, type_name=type_name, property=property_)
     raise WriteRefusedError(message, violations=[violation], hint=_HINTS[rule])
@@ -111,7 +102,8 @@ def _coerce_cell(value: typed_tree.Value, type_: PropertyType) -> Cell:
     """A value as a property keeps it; ValueError if it does not fit."""
     match type_.value:
         case ScalarType(Scalar.BLOB):
-            return _decode_blob(value)
+            assert isinstance(value, str), "the checker lets nothing else through"
+            return decode_blob(value)
         case ScalarType(scalar):
             return _coerce_scalar(value, scalar)
         case EnumType():
@@ -139,17 +131,7 @@ def _coerce_scalar(value: typed_tree.Value, scalar: Scalar) -> typed_tree.Value:
     except InvalidNumberError as misfit:
         if scalar in FLOATS or value != value // 1:
             raise ValueError(f"{value} {misfit}") from misfit
-        raise ValueError(f"{value} exceeds {_ARROW_NAMES[scalar]} range") from misfit
-
-
-def _decode_blob(text: typed_tree.Value) -> bytes:
-    assert isinstance(text, str), "the checker lets nothing else through"
-    if not text.startswith(_BLOB_PREFIX):
-        raise _ExternalBlobValueError("a blob must be base64 text; an external URI is not allowed")
-    try:
-        return base64.b64decode(text.removeprefix(_BLOB_PREFIX), validate=True)
-    except ValueError as failure:
-        raise ValueError(f"invalid base64: {failure}") from failure
+        raise ValueError(f"{value} exceeds {arrow_name_of(scalar)} range") from misfit
 
 
 def _coerce_vector(items: tuple[typed_tree.Value, ...], dimension: int) -> npt.NDArray[np.float32]:

@@ -5,13 +5,11 @@ A Date is its epoch day, a DateTime its epoch millisecond, a list or vector a li
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
-import math
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from typing import Any, TypeAlias, assert_never
 
 from omnigraph.lang.quoting import sanitize_message, sanitize_text
@@ -30,7 +28,6 @@ from omnigraph.schema.property_types import (
 # Any: a value as JSON or a caller gives it, and as a column takes it.
 CoerceValue: TypeAlias = Callable[[Any], Any]
 
-BLOB_PREFIX = "base64:"
 PRECISION_HINT = (
     "round instants to milliseconds, or load with the dialect 'compatible', which cuts digits off"
 )
@@ -101,14 +98,12 @@ def require_text(text: str) -> str:
 
 def decode_blob(text: str) -> bytes:
     """The bytes of a managed blob."""
-    if not text.startswith(BLOB_PREFIX):
-        raise MisfitError(
-            f"a blob must be base64 text; an external URI is not allowed, got {format_value(text)}"
-        )
     try:
-        return base64.b64decode(text[len(BLOB_PREFIX) :], validate=True)
-    except (binascii.Error, ValueError) as failure:
-        raise MisfitError(f"invalid base64: {failure}") from failure
+        return property_values.decode_blob(text)
+    except property_values.ExternalBlobTextError as failure:
+        raise MisfitError(f"{failure}, got {format_value(text)}") from failure
+    except property_values.ValueTextError as failure:
+        raise MisfitError(str(failure)) from failure
 
 
 def _make_scalar_coercer(scalar: Scalar, *, is_lenient: bool) -> CoerceValue:
@@ -176,7 +171,7 @@ def _to_plain_value(value: Any) -> Any:
 
 def _make_store_coercer(scalar: Scalar, *, is_lenient: bool) -> CoerceValue:
     if scalar in FLOATS:
-        return _coerce_f32 if scalar is Scalar.F32 else _coerce_f64
+        return partial(_coerce_float, scalar)
     if scalar is Scalar.STRING:
         return require_text
     if scalar is Scalar.BOOL:
@@ -225,23 +220,8 @@ _PARSERS: dict[Scalar, Callable[[str, bool], int]] = {
 }
 
 
-def _coerce_f64(value: Any) -> float:
-    return _require_finite(_coerce_float(value), value, Scalar.F64)
-
-
-def _coerce_f32(value: Any) -> float:
-    return _require_finite(property_values.round_to_f32(_coerce_float(value)), value, Scalar.F32)
-
-
-def _coerce_float(value: Any) -> float:
+def _coerce_float(scalar: Scalar, value: Any) -> float:
     try:
-        return float(value)
-    except OverflowError:
-        return math.inf
-
-
-def _require_finite(number: float, value: Any, scalar: Scalar) -> float:
-    if not math.isfinite(number):
-        problem = property_values.describe_float_problem(_to_plain_value(value), scalar)
-        raise MisfitError(f"{format_value(value)} {problem}")
-    return number
+        return property_values.coerce_number(value, scalar)
+    except property_values.InvalidNumberError as misfit:
+        raise MisfitError(f"{format_value(value)} {misfit}") from misfit
