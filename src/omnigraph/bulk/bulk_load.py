@@ -34,7 +34,7 @@ from omnigraph.bulk.bulk_violations import (
 )
 from omnigraph.bulk.constraint_checks import ConstraintCheckResult, check_constraints
 from omnigraph.bulk.key_join import clear_wanted_cache
-from omnigraph.bulk.row_checks import SPLIT_PROBLEMS_MAX, CheckStage, RecordProblem
+from omnigraph.bulk.row_checks import SPLIT_PROBLEMS_MAX, RecordProblem
 from omnigraph.bulk.split_writer import SplitResult, check_headers, write_split
 from omnigraph.bulk.splits import (
     FileRange,
@@ -70,6 +70,7 @@ from omnigraph.versioning.transaction import Transaction
 from omnigraph.writers.key_cache import KeyCache
 from omnigraph.writers.load_records import LoadMode
 from omnigraph.writers.prepare import Request
+from omnigraph.writers.validate.findings import CheckStage
 
 # A load that rejects more records is a wrong input rather than one with errors.
 REJECTS_MAX: Final = 1_000_000

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.bulk.bulk_sources import LocateOrigins, OriginRecord, RecordOrigin
-from omnigraph.bulk.row_checks import LOAD_PROBLEMS_MAX, CheckStage
+from omnigraph.bulk.row_checks import LOAD_PROBLEMS_MAX
 from omnigraph.bulk.split_reader import open_csv_records, open_lines, open_range, read_batches
 from omnigraph.bulk.splits import Format, InputSplit, Stores, get_stores, noun_of
 from omnigraph.errors import (
@@ -42,7 +42,7 @@ from omnigraph.writers.inputs.required_values import type_of
 from omnigraph.writers.inputs.row_sink import RecordError, RowSink
 from omnigraph.writers.inputs.value_coercion import MisfitError, make_coercer
 from omnigraph.writers.key_violations import OWN_ID_HINT
-from omnigraph.writers.validate.findings import hint_of
+from omnigraph.writers.validate.findings import CheckStage, hint_of
 
 _REJECTS_SCHEMA: Final = pa.schema(
     [

@@ -24,7 +24,6 @@ from omnigraph.bulk.hash_files import (
     write_hashes,
 )
 from omnigraph.bulk.key_join import compute_row_hashes
-from omnigraph.bulk.row_checks import CheckStage
 from omnigraph.bulk.split_writer import (
     IDS,
     SOURCES,
@@ -53,7 +52,7 @@ from omnigraph.writers.key_cache import KeyCache
 from omnigraph.writers.key_violations import build_duplicate_id, build_duplicate_key
 from omnigraph.writers.load_records import LoadMode
 from omnigraph.writers.validate.cardinality_rule import count_edges
-from omnigraph.writers.validate.findings import Positions, RuleSubject
+from omnigraph.writers.validate.findings import CheckStage, Positions, RuleSubject
 from omnigraph.writers.validate.image_after import ImageAfter
 from omnigraph.writers.validate.reference_rule import build_dangling_finding, ends_of
 from omnigraph.writers.validate.unique_groups import UniqueGroup, groups_of

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -25,8 +24,15 @@ from omnigraph.writers.inputs.required_values import iter_required_columns
 from omnigraph.writers.inputs.row_sink import RowNumbers
 from omnigraph.writers.key_violations import ID_MISMATCH, build_id_mismatch, build_unusable_key
 from omnigraph.writers.load_records import fill_ids, replace_ids
-from omnigraph.writers.validate.findings import Finding, Findings, Positions, RuleSubject
-from omnigraph.writers.validate.value_rules import check_form, check_rules
+from omnigraph.writers.validate.findings import (
+    RULES,
+    CheckStage,
+    Finding,
+    Findings,
+    Positions,
+    RuleSubject,
+)
+from omnigraph.writers.validate.value_rules import VALUE_CHECKS, check_rules
 
 _Check: TypeAlias = Callable[[RuleSubject, Findings], None]
 _Mask = npt.NDArray[np.bool_]
@@ -74,14 +80,14 @@ class RowChecks:
     def filter_valid(self, found: IdentifiedRows) -> IdentifiedRows:
         """The complete rows that break no rule by themselves."""
         is_bad = np.zeros(found.rows.num_rows, np.bool_)
-        for step, check in ((CheckStage.FORM, check_form), (CheckStage.RULES, check_rules)):
-            is_bad[self._run_check(step, check, found.rows, found.numbers)] = True
+        for check in VALUE_CHECKS:
+            is_bad[self._run_check(check, found.rows, found.numbers)] = True
         rows, numbers = _without_rows(found.rows, found.numbers, is_bad)
         return IdentifiedRows(rows, numbers, found.is_fresh)
 
     def check_rejected_rows(self, rows: pa.Table, numbers: RowNumbers) -> None:
         """Report which rules the records break that are refused for something else."""
-        self._run_check(CheckStage.RULES, check_rules, rows, numbers)
+        self._run_check(check_rules, rows, numbers)
 
     def _filter_complete(
         self, rows: pa.Table, numbers: RowNumbers, absent: AbsentColumns
@@ -135,16 +141,15 @@ class RowChecks:
     def _build_key_violation(self, member: str, values: pa.ChunkedArray, row: int) -> Violation:
         return build_unusable_key(self.type_.name, member, str(values[row].as_py()), place=None)
 
-    def _run_check(
-        self, step: CheckStage, check: _Check, rows: pa.Table, numbers: RowNumbers
-    ) -> Positions:
+    def _run_check(self, check: _Check, rows: pa.Table, numbers: RowNumbers) -> Positions:
         """The rows that a check finds something wrong with, which it reports."""
         change = TypeChange(self.shape, WriteMode.UPSERT, rows, NO_IDS)
         findings = RowFindings(self._room)
         check(RuleSubject(self.type_key, self.type_, change), findings)
         self.count += findings.count
         self.problems += [
-            RecordProblem(step, int(numbers[row]), violation) for row, violation in findings.listed
+            RecordProblem(RULES[violation.rule].stage, int(numbers[row]), violation)
+            for row, violation in findings.listed
         ]
         return findings.rows
 
@@ -177,17 +182,6 @@ def _without_rows(
     if not is_bad.any():
         return rows, numbers
     return rows.filter(pa.array(~is_bad)), numbers[~is_bad]
-
-
-class CheckStage(IntEnum):
-    """Where a load of one process would have found it; an earlier step is reported first."""
-
-    READ = 0
-    DUPLICATE = 1
-    EXISTS = 2
-    FORM = 3
-    RULES = 4
-    GRAPH = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
-from omnigraph.bulk.row_checks import CheckStage, RecordProblem
+from omnigraph.bulk.row_checks import RecordProblem
 from omnigraph.bulk.splits import FileRange, Format, InputSplit, LoadJob, Stores, noun_of
 from omnigraph.bulk.task_tracking import read_task_object
 from omnigraph.errors import LoadError, Violation
@@ -29,6 +29,7 @@ from omnigraph.writers.inputs.json_reader import check_first_record, read_json
 from omnigraph.writers.inputs.line_blocks import Stream
 from omnigraph.writers.inputs.row_sink import RecordError, RowNumbers, RowSink
 from omnigraph.writers.load_records import LoadMode
+from omnigraph.writers.validate.findings import CheckStage
 
 # Rows and bytes of one type that wait in memory before they are given away.
 _PORTION_ROWS: Final = 1024 * 1024

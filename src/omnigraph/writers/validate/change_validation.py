@@ -11,7 +11,7 @@ from omnigraph.writers.validate.findings import Findings, RuleSubject
 from omnigraph.writers.validate.image_after import ImageAfter
 from omnigraph.writers.validate.reference_rule import check_kept_edges, check_written_edges
 from omnigraph.writers.validate.uniqueness_rule import check_unique
-from omnigraph.writers.validate.value_rules import check_form, check_rules
+from omnigraph.writers.validate.value_rules import VALUE_CHECKS
 
 
 def validate_change(change: GraphChange, committed: CommittedState) -> Footprint:
@@ -34,10 +34,9 @@ def check_change(change: GraphChange, committed: CommittedState, findings: Findi
     # The writer of adopted rows has checked them by themselves.
     own = {key: subject for key, subject in subjects.items() if subject.change.adopted is None}
     image = ImageAfter(change, committed)
-    for subject in own.values():
-        check_form(subject, findings)
-    for subject in own.values():
-        check_rules(subject, findings)
+    for check in VALUE_CHECKS:
+        for subject in own.values():
+            check(subject, findings)
     for key, type_ in types.items():
         if key in own:
             check_unique(own[key], image, findings)

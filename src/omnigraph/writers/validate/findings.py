@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from enum import IntEnum
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,15 +21,43 @@ from omnigraph.writers.graph_change import TypeChange
 # A longer value is cut in messages, so that a refusal stays readable whatever was written.
 VALUE_CHARS_MAX: Final = 80
 
-_HINTS: Final = {
-    "required": "give the property a value, or declare its type with `?`",
-    "finite": "only finite numbers can be stored",
-    "enum": "use one of the values that the schema lists",
-    "range": "bring the value within the bounds of the schema",
-    "check": "write the value so that the pattern of the schema finds a match",
-    "unique": "give every entity its own value; one that the same write frees may be used",
-    "reference": "write the missing node too, or leave out the edges that name it",
-    "cardinality": "add or remove edges of the source in the same write",
+
+class CheckStage(IntEnum):
+    """When a write finds a violation; those of an earlier stage are reported first."""
+
+    READ = 0
+    DUPLICATE = 1
+    EXISTS = 2
+    FORM = 3
+    RULES = 4
+    GRAPH = 5
+
+
+class Rule(NamedTuple):
+    """A rule of the schema: the stage that checks it, and what to do about a violation."""
+
+    stage: CheckStage
+    hint: str
+
+
+# The rules of every write, by the names that violations have. A load checks them on the image after
+# the write, a bulk load row by row and with joins of hashes.
+RULES: Final = {
+    "required": Rule(CheckStage.FORM, "give the property a value, or declare its type with `?`"),
+    "finite": Rule(CheckStage.FORM, "only finite numbers can be stored"),
+    "enum": Rule(CheckStage.RULES, "use one of the values that the schema lists"),
+    "range": Rule(CheckStage.RULES, "bring the value within the bounds of the schema"),
+    "check": Rule(
+        CheckStage.RULES, "write the value so that the pattern of the schema finds a match"
+    ),
+    "unique": Rule(
+        CheckStage.GRAPH,
+        "give every entity its own value; one that the same write frees may be used",
+    ),
+    "reference": Rule(
+        CheckStage.GRAPH, "write the missing node too, or leave out the edges that name it"
+    ),
+    "cardinality": Rule(CheckStage.GRAPH, "add or remove edges of the source in the same write"),
 }
 
 Positions: TypeAlias = npt.NDArray[np.int64]
@@ -118,7 +147,7 @@ class Findings:
 
 def hint_of(rule: str) -> str | None:
     """What to do about a broken rule of the schema."""
-    return _HINTS.get(rule)
+    return RULES[rule].hint if rule in RULES else None
 
 
 def to_positions(mask: pa.Array | pa.ChunkedArray) -> Positions:

@@ -7,6 +7,7 @@ mutation repairs was never there.
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -53,6 +54,10 @@ def check_rules(subject: RuleSubject, findings: Findings) -> None:
             *(_find_unmatched(subject, check) for check in constraints.checks),
         ]
     )
+
+
+# The checks of single rows, in the order of their stages.
+VALUE_CHECKS: Final = (check_form, check_rules)
 
 
 def _find_missing_end(subject: RuleSubject, column: str) -> Finding:
