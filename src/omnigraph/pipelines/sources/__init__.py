@@ -13,6 +13,7 @@ the same position. Files are not pinned: after reading them, the caller checks w
     kafka_source        ranges of topics
     graph_feed_source   the change feed of another graph
     json_frames         JSON texts as frames, for the kinds that have them
+    csv_frames          CSV files as frames, by the reader of loads
     provenance          rejected rows, traced to the records they were made from
     file_locations      the line or row of a record in its file
 """
