@@ -76,6 +76,7 @@ LINES_MAX = {
     "docs/glossary.md": 80,
     "docs/storage-format.md": 250,
 }
+PROSE_WIDTH_MAX = 100
 # Commands that start everything else, or that would start this test again.
 _NOT_RUN = ("make ", "git ", "pip ", "cd ", ". ")
 _EXIT = re.compile(r"\s*# exits with (\d+)$")
@@ -88,6 +89,19 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
 @pytest.mark.parametrize("name", LINES_MAX)
 def test_a_document_stays_within_its_bound(name: str) -> None:
     assert len((ROOT / name).read_text().splitlines()) <= LINES_MAX[name]
+
+
+def test_prose_has_lines_of_at_most_100_characters() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    too_long = [
+        f"{page.relative_to(ROOT)}: {line}"
+        for page in pages
+        if page.parent.name != "reference"
+        for line in _BLOCK.sub("", page.read_text()).splitlines()
+        # Tables and indented code may be longer.
+        if len(line) > PROSE_WIDTH_MAX and not line.startswith(("|", "    "))
+    ]
+    assert too_long == []
 
 
 @pytest.mark.parametrize("page", FOLLOWED)
