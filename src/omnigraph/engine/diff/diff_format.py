@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from omnigraph.engine.diff.graph_diff import Diff
     from omnigraph.engine.entity_changes import EntityChange
 
-if TYPE_CHECKING:
-    from omnigraph.engine.diff.graph_diff import Diff
-    from omnigraph.engine.entity_changes import EntityChange
-
 
 # A printed diff shows so many changes; the counts are always complete.
 SHOWN_MAX: Final = 20
