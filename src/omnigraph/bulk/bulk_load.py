@@ -237,8 +237,10 @@ class BulkLoad:
         is_quarantine = self._terms.is_quarantine
         judgement = ValidationResult()
         if examined.suspects:
-            court = Validation(self._staged_load, view, self._keys, self._runner, is_quarantine)
-            judgement = validate_suspects(examined, court)
+            validation = Validation(
+                self._staged_load, view, self._keys, self._runner, is_quarantine
+            )
+            judgement = validate_suspects(examined, validation)
             judgement = replace(judgement, rejected=self._with_rejected_ends(judgement.rejected))
         rejects = [*self._collect_split_rejects(), *map(self._build_reject, judgement.rejected)]
         left = [

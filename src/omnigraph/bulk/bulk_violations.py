@@ -121,24 +121,24 @@ class Validation:
     is_complete: bool
 
 
-def validate_suspects(examined: ConstraintCheckResult, court: Validation) -> ValidationResult:
+def validate_suspects(examined: ConstraintCheckResult, validation: Validation) -> ValidationResult:
     """Which suspected rows are wrong indeed, and what is wrong with them."""
     judgement = ValidationResult()
     wanted = _select_hashes(examined, judgement)
-    gathered = _run_fetch_tasks(wanted, court)
+    gathered = _run_fetch_tasks(wanted, validation)
     change = {
-        type_key: _build_change(gathered.get(type_key), type_key, court)
-        for type_key in court.load.list_types(court.view)
+        type_key: _build_change(gathered.get(type_key), type_key, validation)
+        for type_key in validation.load.list_types(validation.view)
     }
     judges = {
-        type_key: _TypeValidator(court, examined, type_key, rows)
+        type_key: _TypeValidator(validation, examined, type_key, rows)
         for type_key, rows in gathered.items()
     }
     for type_key, judge in judges.items():
         judgement.rejected += judge.check_ids()
         judgement.replaced += [(type_key, *key) for key in judge.replaced]
         change[type_key] = judge.build_change()
-    image = ImageAfter(change, CommittedState(court.view, court.keys, change))
+    image = ImageAfter(change, CommittedState(validation.view, validation.keys, change))
     for judge in judges.values():
         judgement.rejected += judge.check_rules(image)
     return judgement
@@ -160,10 +160,10 @@ def _select_hashes(
 
 
 def _run_fetch_tasks(
-    wanted: dict[TypeKey, dict[str, Hashes]], court: Validation
+    wanted: dict[TypeKey, dict[str, Hashes]], validation: Validation
 ) -> dict[TypeKey, pa.Table]:
     """The rows that share a wanted hash, in the order of the input."""
-    load = court.load
+    load = validation.load
     notes = get_stores(load.job.location).objects
     questions: list[FetchTask] = []
     for type_key, by_name in wanted.items():
@@ -181,21 +181,23 @@ def _run_fetch_tasks(
             )
             if portions:
                 questions.append(FetchTask(load.job, number, type_key, portions, version, files))
-    answers = court.runner.run(questions, fetch_suspect_rows, stage="explain") if questions else []
+    answers = (
+        validation.runner.run(questions, fetch_suspect_rows, stage="explain") if questions else []
+    )
     found: dict[TypeKey, list[pa.Table]] = {}
     for question, path in zip(questions, answers, strict=True):
         if path is not None:
             found.setdefault(question.type_key, []).append(read_task_rows(notes, path))
-    order = [type_key for type_key in court.view.types if type_key in found]
+    order = [type_key for type_key in validation.view.types if type_key in found]
     return {type_key: pa.concat_tables(found[type_key]).combine_chunks() for type_key in order}
 
 
-def _build_change(rows: pa.Table | None, type_key: TypeKey, court: Validation) -> TypeChange:
-    shape, mode = court.view.get_shape(type_key), _MODES[court.load.job.mode]
+def _build_change(rows: pa.Table | None, type_key: TypeKey, validation: Validation) -> TypeChange:
+    shape, mode = validation.view.get_shape(type_key), _MODES[validation.load.job.mode]
     if rows is None:
         return TypeChange(shape, mode, shape.schema.empty_table(), NO_IDS)
     units, numbers = rows[SPLIT].to_numpy(), rows[NUMBER].to_numpy()
-    origins = court.load.locations.build_origins(units, numbers)
+    origins = validation.load.locations.build_origins(units, numbers)
     own = rows.select([name for name in rows.column_names if name not in (SPLIT, NUMBER)])
     return TypeChange(shape, mode, own, NO_IDS, origins=origins)
 
@@ -204,23 +206,27 @@ class _TypeValidator:
     """The suspected rows of one type."""
 
     def __init__(
-        self, court: Validation, examined: ConstraintCheckResult, type_key: TypeKey, rows: pa.Table
+        self,
+        validation: Validation,
+        examined: ConstraintCheckResult,
+        type_key: TypeKey,
+        rows: pa.Table,
     ) -> None:
-        self._court = court
+        self._validation = validation
         self._examined = examined
         self._type_key = type_key
-        self._type = court.view.types[type_key]
+        self._type = validation.view.types[type_key]
         self._rows = rows
         self._is_kept = np.ones(rows.num_rows, np.bool_)
-        is_keyless = not court.view.get_shape(type_key).key
-        self._may_repeat = is_keyless and court.load.job.mode is LoadMode.MERGE
+        is_keyless = not validation.view.get_shape(type_key).key
+        self._may_repeat = is_keyless and validation.load.job.mode is LoadMode.MERGE
         self.replaced: list[tuple[int, int]] = []
 
     def check_ids(self) -> Iterator[RejectedRow]:
         """Ids that several rows have, and ids that an append meets in the table."""
         yield from self._check_repeated_ids()
         copies = self._examined.copies.get(self._type_key)
-        if copies is None or self._court.load.job.mode is not LoadMode.APPEND:
+        if copies is None or self._validation.load.job.mode is not LoadMode.APPEND:
             return
         is_there = pc.is_in(self._rows[ID_COLUMN], value_set=copies[ID_COLUMN].combine_chunks())
         for row in np.flatnonzero(is_there.to_numpy()).tolist():
@@ -231,7 +237,7 @@ class _TypeValidator:
     def build_change(self) -> TypeChange:
         """The rows as the rules see them: of several with one id, the one that counts."""
         kept = self._rows.filter(pa.array(self._is_kept))
-        return _build_change(kept, self._type_key, self._court)
+        return _build_change(kept, self._type_key, self._validation)
 
     def check_rules(self, image: ImageAfter) -> list[RejectedRow]:
         """What the rules of the schema say of the rows."""
@@ -259,7 +265,7 @@ class _TypeValidator:
         if self._may_repeat:
             self.replaced = [self._key_of(row) for row in others.tolist()]
             return
-        if not self._court.is_complete:
+        if not self._validation.is_complete:
             _, firsts = np.unique(codes[others], return_index=True)
             others = np.sort(others[firsts])
         for row in others.tolist():
@@ -270,7 +276,7 @@ class _TypeValidator:
 
     def _build_duplicate_violation(self, row: int, first: int) -> Violation:
         places = (self._location_of(first), self._location_of(row))
-        shape = self._court.view.get_shape(self._type_key)
+        shape = self._validation.view.get_shape(self._type_key)
         if shape.key:
             return build_duplicate_key(self._type, shape, self._rows.slice(row, 1), places=places)
         given = self._rows[ID_COLUMN][row].as_py()
@@ -280,20 +286,20 @@ class _TypeValidator:
         self, subject: RuleSubject, group: UniqueGroup, image: ImageAfter
     ) -> Iterator[RejectedRow]:
         """Tuples that several records of the load have, or a committed entity keeps."""
-        change = _build_change(self._select_unique_scope(), self._type_key, self._court)
+        change = _build_change(self._select_unique_scope(), self._type_key, self._validation)
         scope = replace(subject, change=change)
         codes, kinds = encode_tuples([change.rows], group.columns)
         is_shared = np.bincount(codes[codes != _EXEMPT], minlength=kinds) > 1
-        is_told = match_codes(codes, is_shared)
+        is_reported = match_codes(codes, is_shared)
         inside = select_late_rows(codes, is_shared)
-        if self._court.is_complete:
-            holding = np.flatnonzero(is_told)
+        if self._validation.is_complete:
+            holding = np.flatnonzero(is_reported)
             _, firsts = np.unique(codes[holding], return_index=True)
             inside = np.delete(holding, firsts)
         held = np.empty(0, np.int64)
         if image.keeps_committed(self._type_key):
             held = find_conflicting_rows(scope, group, image)
-            held = held if self._court.is_complete else held[~is_told[held]]
+            held = held if self._validation.is_complete else held[~is_reported[held]]
         rows = self._select_unique_scope()
         for row in dict.fromkeys([*inside.tolist(), *held.tolist()]):
             violation = build_tuple_violation(scope, group, change.rows, row)
@@ -308,7 +314,7 @@ class _TypeValidator:
 
     def _check_ends(self, subject: RuleSubject, type_: EdgeType) -> Iterator[RejectedRow]:
         suspects = self._examined.suspects.get(self._type_key, {})
-        scope = replace(subject, change=_build_change(self._rows, self._type_key, self._court))
+        scope = replace(subject, change=_build_change(self._rows, self._type_key, self._validation))
         for column, node_key in ends_of(type_).items():
             missing = suspects.get(ends_name_of(node_key), NO_HASHES)
             # No row has the hash, so no row has the id.
@@ -346,7 +352,7 @@ class _TypeValidator:
 
     def _select_excess(self, own: Positions, count: int, maximum: int | None) -> Positions:
         """The edges of a source to leave out; one of them stands for all if not all are asked."""
-        if not self._court.is_complete:
+        if not self._validation.is_complete:
             return own[:1]
         return own[-(count - maximum) :] if maximum is not None and count > maximum else own
 
@@ -358,7 +364,7 @@ class _TypeValidator:
         return self._rows[SPLIT][row].as_py(), self._rows[NUMBER][row].as_py()
 
     def _location_of(self, row: int) -> str:
-        return self._court.load.locations.location_of(*self._key_of(row))
+        return self._validation.load.locations.location_of(*self._key_of(row))
 
 
 @dataclass(frozen=True, slots=True)

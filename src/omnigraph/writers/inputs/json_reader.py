@@ -54,7 +54,7 @@ def check_first_record(stream: Stream, reading: RowSink) -> None:
             if isinstance(record, Mapping):
                 list(plain.iter_unknown_members(record))
         except UnicodeDecodeError:
-            # What else is wrong with a record is told with the others.
+            # Other mistakes of a record are reported with the others.
             return
         except RecordError as refused:
             if refused.rule == "type":

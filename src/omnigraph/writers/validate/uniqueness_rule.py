@@ -42,11 +42,11 @@ def check_unique(subject: RuleSubject, image: ImageAfter, findings: Findings) ->
         # Rows have one id each, hence one key.
         return
     for group in groups_of(subject.change.shape, subject.type_):
-        is_told = _check_inside(subject, group, findings)
+        is_reported = _check_inside(subject, group, findings)
         if not group.has_key and image.keeps_committed(subject.type_key):
             rows = find_conflicting_rows(subject, group, image)
             _add_finding(
-                subject, group, findings, scope=subject.change.rows, rows=rows[~is_told[rows]]
+                subject, group, findings, scope=subject.change.rows, rows=rows[~is_reported[rows]]
             )
 
 
@@ -59,18 +59,18 @@ def _check_inside(subject: RuleSubject, group: UniqueGroup, findings: Findings) 
     if all(_is_surely_unique(scope, group.columns) for scope in scopes) and len(scopes) < 2:
         return np.zeros(change.rows.num_rows, np.bool_)
     codes, kinds = encode_tuples(scopes, group.columns)
-    is_told = np.zeros(kinds, np.bool_)
+    is_reported = np.zeros(kinds, np.bool_)
     start = 0
     for scope in scopes:
         own = codes[start : start + scope.num_rows]
         start += scope.num_rows
         is_shared = np.bincount(own[own != _EXEMPT], minlength=kinds) > 1
-        is_shared &= ~is_told
-        is_told |= is_shared
+        is_shared &= ~is_reported
+        is_reported |= is_shared
         _add_finding(subject, group, findings, scope=scope, rows=select_late_rows(own, is_shared))
     if group.has_key:
         return np.zeros(change.rows.num_rows, np.bool_)
-    return match_codes(codes[start - change.rows.num_rows :], is_told)
+    return match_codes(codes[start - change.rows.num_rows :], is_reported)
 
 
 def _is_surely_unique(scope: pa.Table, columns: Sequence[str]) -> bool:
