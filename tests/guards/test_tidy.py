@@ -31,6 +31,25 @@ BANNED_MODULE_NAMES = {"utils", "util", "helpers", "helper", "common", "manager"
 _LEFTOVERS = ["TO" + "DO", "FIX" + "ME", "XX" + "X", "raise Not" + "ImplementedError"]
 BANNED_TEXT = re.compile("|".join([*_LEFTOVERS, r"(?<![\w.])/" + r"(work|farm|home|root|tmp/og)/"]))
 
+# Words that are not used, and what to write instead. A word is also looked for in names.
+DIALECT = {
+    r"tells?|told|telling": "reports, returns, lists, shows, says",
+    r"nobody|somebody": "no process, another process, a caller, a reader",
+    r"whoever": "the caller, the process that",
+    r"behind": "after",
+    r"janitors?|keepers?|courts?": "the name of the mechanism: clean-up, builder, validation",
+}
+# "is no branch", but not "there is no branch" and not "is no longer".
+NEGATION = r"(?<!there )\b(?:is|are|was|were|be|been|being)\s+(?:#\s*)?no\s+(?:#\s*)?(?!{})[a-z]"
+COMPARISONS = (
+    r"(?:longer|more|less|such|other|better|slower|faster|larger|greater|fewer|further|farther)\b"
+)
+# Files and the words in them that another party prescribes.
+PRESCRIBED = {
+    # The method of files in Python that returns the position.
+    "src/omnigraph/storage/objects/source_files.py": "tell",
+}
+
 
 def test_no_file_is_longer_than_the_bound() -> None:
     too_long = {
@@ -83,6 +102,20 @@ def test_no_leftovers_and_no_machine_paths(pattern: str) -> None:
     assert found == []
 
 
+def test_code_and_documents_are_in_plain_english() -> None:
+    documents = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")])
+    assert [found for path in (*SOURCES, *documents) for found in _find_dialect(path)] == []
+
+
+def test_the_dialect_is_found_in_names_and_prose(tmp_path: Path) -> None:
+    written = tmp_path / "sample.py"
+    for text in ("rows_told = 1", "# Nobody waits.", '"""It is\n# no branch."""', "is no number"):
+        written.write_text(text)
+        assert len(list(_find_dialect(written))) == 1, text
+    written.write_text("# There is no branch; it is no longer there, which foretells nothing.")
+    assert list(_find_dialect(written)) == []
+
+
 def test_code_uses_the_words_of_the_glossary() -> None:
     avoided = dict(_avoided_words())
     assert avoided, "docs/glossary.md names no avoided words"
@@ -94,6 +127,18 @@ def test_code_uses_the_words_of_the_glossary() -> None:
         if f"_{word}_" in f"_{name.lower()}_"
     ]
     assert found == []
+
+
+def _find_dialect(path: Path) -> Iterator[str]:
+    """Words of a file that are not used, each with its line and the replacement."""
+    text = path.read_text()
+    patterns = {rf"(?<![a-z])(?:{words})(?![a-z])": new for words, new in DIALECT.items()}
+    patterns[NEGATION.format(COMPARISONS)] = "is not a …"
+    for pattern, replacement in patterns.items():
+        for found in re.finditer(pattern, text, re.IGNORECASE):
+            if found[0] != PRESCRIBED.get(_name(path)):
+                line = text.count("\n", 0, found.start()) + 1
+                yield f"{_name(path)}:{line}: {found[0]!r} (write: {replacement})"
 
 
 def _avoided_words() -> Iterator[tuple[str, str]]:
@@ -147,4 +192,4 @@ def _beyond_ratchet(sizes: dict[str, int]) -> dict[str, int]:
 
 
 def _name(path: Path) -> str:
-    return str(path.relative_to(ROOT))
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name
