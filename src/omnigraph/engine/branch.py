@@ -193,8 +193,9 @@ class Branch(BranchReads, BranchMerges):
     ) -> Returned:
         """What some work with this branch returns, done again if a write of it is a conflict.
 
-        For work that reads before it writes, such as `lambda branch: branch.mutate(...)`. It
-        pauses between attempts, up to a second each, and raises the last `ConflictError`.
+        For work that reads and then writes once, such as `lambda branch: branch.mutate(...)`: what
+        an earlier write of the same work committed stays, and would be written again. It pauses
+        between attempts, up to a second each, and raises the last `ConflictError`.
         """
         count = arguments.require_count("retries", retries)
         return retry_conflicts(lambda: work(self), retries=count)

@@ -111,6 +111,8 @@ def load_source(
     if not _is_bulk(source, request, resources):
         return _load_locally(session, stream, source, request, terms)
     _require_strict(request)
+    if terms.is_dry and request.rejects is not None:
+        raise InvalidArgumentError("rejects", "a dry run writes no file: leave it out")
     bulk = _build_bulk_source(source, request, resources)
     runner = _create_runner(request, resources, source)
     place = _build_graph_location(resources)
@@ -223,7 +225,8 @@ def _is_by_type(source: object, request: LoadRequest) -> TypeGuard[Mapping[str, 
     if not isinstance(source, Mapping) or request.options.type is not None:
         return False
     # One record is a mapping, too, and a mistake.
-    return bool(source) and {"type", "edge"}.isdisjoint(source)
+    is_named = bool(source) and all(isinstance(name, str) for name in source)
+    return is_named and {"type", "edge"}.isdisjoint(source)
 
 
 def _list_parts(source: object, request: LoadRequest) -> list[object]:
@@ -333,12 +336,19 @@ def _build_record_source(source: Iterable[Any], type_name: str, *, is_patch: boo
             return TableSource(build_column_table(source).to_reader(), type_name)
         tables = [
             table
-            for chunk in iter_record_chunks(source)
+            for chunk in map(_require_records, iter_record_chunks(source))
             for table, _ in build_record_tables(chunk, first_number=1, is_patch=is_patch)
         ]
     except (WrongColumnError, TypeError) as failure:
         raise build_input_error("records", str(failure)) from failure
     return CombinedSource(tuple(TableSource(table.to_reader(), type_name) for table in tables))
+
+
+def _require_records(chunk: list[Any]) -> list[Mapping[str, Any]]:
+    for each in chunk:
+        if not isinstance(each, Mapping):
+            raise WrongColumnError(f"a record is a dict, not a {type(each).__name__}")
+    return chunk
 
 
 def _require_type_name(type_name: str | None) -> str:

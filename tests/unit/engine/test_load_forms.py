@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from omnigraph.writers.inputs import Text
 SCHEMA = """
 node Person { name: String @key  age: I32?  born: Date?  vec: Vector(2)? }
 node Number { value: U32 @key }
+node Event { at: DateTime?  day: Date?  note: String?  photo: Blob? }
 edge Knows: Person -> Person { since: I32? }
 edge Divides: Number -> Number
 """
@@ -165,6 +166,55 @@ def test_the_last_of_several_records_with_one_id_wins(main: Branch) -> None:
     ]
     main.load(edges, type="Knows", mode="merge")
     assert rows_of(main, "Knows", "since") == [(3,)]
+
+
+FIVE = datetime(2024, 1, 1, 5, tzinfo=UTC)
+
+
+def test_values_of_several_kinds_in_a_column_keep_what_they_say(main: Branch) -> None:
+    main.load([{"at": date(2024, 1, 1)}, {"at": FIVE}], type="Event", mode="append")
+    assert rows_of(main, "Event", "at") == [(datetime(2024, 1, 1, tzinfo=UTC),), (FIVE,)]
+    with pytest.raises(LoadError, match=r"record 2: Event\.day: invalid Date"):
+        main.load([{"day": date(2024, 1, 1)}, {"day": FIVE}], type="Event", mode="append")
+    blobs = [{"photo": b"\x01"}, {"photo": "base64:AAAA"}]
+    main.load(blobs, type="Event", mode="overwrite")
+    ids = [row[0] for row in rows_of(main, "Event", "@id")]
+    found = [main.blob("node", "Event", each, "photo").read() for each in ids]
+    assert sorted(found) == [bytes(3), b"\x01"]
+
+
+@pytest.mark.parametrize("mode", ["append", "merge"])
+def test_records_without_members_are_rows(main: Branch, mode: Any) -> None:
+    assert main.load([{}, {}], type="Event", mode=mode).nodes == {"Event": 2}
+    assert main.load([{"note": "x"}, {}], type="Event", mode=mode).nodes == {"Event": 2}
+
+
+BULK_WRONG: dict[str, tuple[list[Any], str]] = {
+    "kinds": ([{"at": date(2024, 1, 1)}, {"at": FIVE}], "'at' has values of different kinds"),
+    "no members": ([{}], "the records have no members"),
+    "a name that is not text": ([{1: "x"}], "1 is not the name of a column"),
+    "not a record": (["x"], "a record is a dict, not a str"),
+}
+
+
+@pytest.mark.parametrize("case", BULK_WRONG)
+def test_a_bulk_load_refuses_records_that_are_not_one_table(main: Branch, case: str) -> None:
+    records, reason = BULK_WRONG[case]
+    with pytest.raises(LoadError) as refused:
+        main.load(records, type="Event", mode="append", on_error="quarantine")
+    assert reason in str(refused.value)
+    assert main.head.version == 0
+
+
+def test_a_record_of_its_own_type_is_refused_in_the_compatible_dialect_too(main: Branch) -> None:
+    records = [{"type": "Person", "data": {"name": "x"}}]
+    with pytest.raises(LoadError, match="names its own type"):
+        main.load(records, type="Event", mode="append", dialect="compatible")
+
+
+def test_a_dry_run_writes_no_rejects(main: Branch, tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match="a dry run writes no file"):
+        main.load([], type="Event", mode="append", rejects=str(tmp_path), dry_run=True)
 
 
 Source = Callable[[], tuple[Any, str | None]]

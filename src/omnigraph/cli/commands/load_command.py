@@ -201,6 +201,10 @@ def _resolve_data(data: LoadInput, uri: str | None, scope: Scope) -> tuple[LoadI
         return data, uri
     if uri is None or not scope.has_default:
         raise typer.BadParameter("there is no data: give --data PATH")
+    from omnigraph.storage.objects import layout
+
+    if (Path(uri) / layout.FORMAT).exists():
+        raise typer.BadParameter(f"{uri} is a graph, not data: give --data PATH")
     return replace(data, path=uri), None
 
 

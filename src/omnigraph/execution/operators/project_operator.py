@@ -15,6 +15,7 @@ from omnigraph.execution.batch import (
 from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.group_operator import GroupedRows
 from omnigraph.execution.operators.row_keys import evaluate_rows
+from omnigraph.execution.sources.topology.topology_source import TopologySource
 from omnigraph.query.typed_tree import (
     Column,
     Expr,
@@ -31,7 +32,8 @@ from omnigraph.schema.catalog import Catalog
 # So many rows at a time: their texts fit the 32-bit offsets of an Arrow array, and memory and time
 # are checked in between.
 MORSEL_ROWS: Final = 65_536
-# To count the bytes of fewer rows takes longer than to fetch them; their source holds the values.
+# To count the bytes of fewer rows takes longer than to fetch them from a topology, which holds
+# the values anyway.
 UNCOUNTED_ROWS_MAX: Final = 1_024
 
 
@@ -109,7 +111,7 @@ def _project_column(column: _ProjectedColumn, batch: Batch, context: ExecutionCo
         if pa.types.is_null(found.type):
             # A selection that fits no edge has no rows, and its properties have no known type.
             found = found.cast(column.type)
-    if batch.num_rows > UNCOUNTED_ROWS_MAX:
+    if batch.num_rows > UNCOUNTED_ROWS_MAX or not isinstance(context.source, TopologySource):
         context.budget.check_interrupts()
         # Held as long as the query: they are its result.
         context.budget.allocate(found.nbytes)

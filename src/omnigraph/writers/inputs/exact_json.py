@@ -98,6 +98,7 @@ class RecordReader:
         if self._plain is not None:
             absent = self._plain.find_absent(record)
             rows = self._get_rows(self._plain.type_key, absent)
+            self._plain.require_no_own_type(record)
             if self._reading.is_strict:
                 problems += self._plain.iter_unknown_members(record)
             ends = self._plain.find_fixed_values(record, problems)
@@ -159,12 +160,15 @@ class PlainMembers:
         """The columns of which a record says nothing, if that differs from null."""
         return frozenset(column for name, column in self._optional.items() if name not in record)
 
-    def iter_unknown_members(self, record: Members) -> Iterator[RecordError]:
-        """The members that a strict record of this type cannot have."""
-        unknown = sorted(record.keys() - self._known, key=str)
+    def require_no_own_type(self, record: Members) -> None:
+        """Refuse a record with `data` beside its type: its properties are not its members."""
+        unknown = record.keys() - self._known
         if "data" in unknown and not {"type", "edge"}.isdisjoint(unknown):
             raise RecordError("the record names its own type: leave the type out", rule="type")
-        for name in unknown:
+
+    def iter_unknown_members(self, record: Members) -> Iterator[RecordError]:
+        """The members that a strict record of this type cannot have."""
+        for name in sorted(record.keys() - self._known, key=str):
             yield _build_unknown_error(
                 name, "unknown input field", known=self._known, type_name=self.type_key.name
             )

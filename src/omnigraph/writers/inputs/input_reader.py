@@ -40,7 +40,7 @@ from omnigraph.writers.inputs.record_tables import (
     iter_column_records,
     iter_record_chunks,
 )
-from omnigraph.writers.inputs.row_sink import RecordError, RowSink
+from omnigraph.writers.inputs.row_sink import RecordError, RowNumbers, RowSink
 
 _COMPRESSED = (".gz", ".zst", ".bz2")
 _PATTERN = "*?["
@@ -222,9 +222,19 @@ def _read_many(records: list[Any], first_number: int, reading: RowSink) -> bool:
         # Most likely a record with a type of its own, of which the exact reader has more to say.
         return False
     for table, numbers in tables:
-        parts = ((batch, numbers) for batch in table.combine_chunks().to_batches())
+        parts = _number_batches(table, numbers)
         read_numbered_batches(parts, table.schema, reading, convert_column=coerce_column)
     return True
+
+
+def _number_batches(
+    table: pa.Table, numbers: RowNumbers
+) -> Iterator[tuple[pa.RecordBatch, RowNumbers]]:
+    """The batches of a table, each with the numbers of its rows."""
+    start = 0
+    for batch in table.to_batches():
+        yield batch, numbers[start : start + batch.num_rows]
+        start += batch.num_rows
 
 
 def _read_exactly(

@@ -7,9 +7,10 @@ is left as it is.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import chain, islice
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -51,6 +52,7 @@ def build_record_tables(
 
 def build_column_table(columns: Mapping[str, Any]) -> pa.Table:
     """The table of a dict of columns; `WrongColumnError` if they are not columns of one table."""
+    _require_names(columns)
     arrays = {name: _build_array(name, values) for name, values in columns.items()}
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
@@ -72,9 +74,18 @@ def iter_column_records(columns: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _build_table(records: Sequence[Mapping[str, Any]], names: Collection[str]) -> pa.Table:
+    _require_names(names)
     return pa.table(
         {name: _build_array(name, [record.get(name) for record in records]) for name in names}
     )
+
+
+def _require_names(names: Collection[object]) -> None:
+    """Refuse names that are not text, and a table without columns, which has no rows either."""
+    if not names:
+        raise WrongColumnError("the records have no members")
+    if wrong := [name for name in names if not isinstance(name, str)]:
+        raise WrongColumnError(f"{wrong[0]!r} is not the name of a column")
 
 
 def _build_array(name: str, values: Any) -> pa.Array | pa.ChunkedArray:  # Any: what holds values
@@ -92,6 +103,31 @@ def _build_array(name: str, values: Any) -> pa.Array | pa.ChunkedArray:  # Any: 
             return pa.chunked_array(values)
         if type(values).__module__.partition(".")[0] == "pandas":
             return pa.array(values, from_pandas=True)
-        return pa.array(values if isinstance(values, np.ndarray) else list(values))
+        if isinstance(values, np.ndarray):
+            return pa.array(values)
+        listed = list(values)
+        array = pa.array(listed)
     except _FAILURES as failure:
         raise WrongColumnError(f"'{name}': {failure}") from failure
+    _require_one_kind(name, listed, array.type)
+    return array
+
+
+# Arrow makes one column of values of these kinds, and loses what only one of them has: that a text
+# is not bytes, the time of a day, or the zone of a time.
+_KIND_OF: Final[tuple[tuple[Callable[[pa.DataType], bool], Callable[[Any], object]], ...]] = (
+    (pa.types.is_binary, lambda value: isinstance(value, str)),
+    (pa.types.is_date, lambda value: isinstance(value, datetime)),
+    (pa.types.is_timestamp, lambda value: getattr(value, "tzinfo", None) is None),
+)
+
+
+def _require_one_kind(name: str, values: Iterable[Any], type_: pa.DataType) -> None:
+    """Refuse values of which Arrow converts some in silence."""
+    if pa.types.is_list(type_):
+        elements = chain.from_iterable(value for value in values if value is not None)
+        _require_one_kind(name, elements, type_.value_type)
+        return
+    for is_such, find_kind in _KIND_OF:
+        if is_such(type_) and len({find_kind(each) for each in values if each is not None}) > 1:
+            raise WrongColumnError(f"'{name}' has values of different kinds")
