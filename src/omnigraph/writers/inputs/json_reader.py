@@ -52,7 +52,7 @@ def check_first_record(stream: Stream, reading: RowSink) -> None:
         try:
             record = decode_line(first.decode())
             if isinstance(record, Mapping):
-                list(plain.iter_unknown_members(record))
+                plain.require_no_own_type(record)
         except UnicodeDecodeError:
             # Other mistakes of a record are reported with the others.
             return
