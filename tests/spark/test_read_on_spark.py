@@ -116,7 +116,7 @@ def test_unknown_names_are_refused_before_a_job_starts(graph: Graph) -> None:
         graph.spark.nodes("Person", columns=["agee"])
     with pytest.raises(InvalidArgumentError, match="no property 'agee'"):
         graph.spark.nodes("Person", filter="agee > 3")
-    with pytest.raises(InvalidArgumentError, match="no condition"):
+    with pytest.raises(InvalidArgumentError, match="is not a condition"):
         graph.spark.nodes("Person", filter="age >")
 
 
