@@ -37,6 +37,7 @@ DIALECT = {
     r"nobody|somebody": "no process, another process, a caller, a reader",
     r"whoever": "the caller, the process that",
     r"behind": "after",
+    r"looked at": "examined, checked, read",
     r"janitors?|keepers?|courts?": "the name of the mechanism: clean-up, builder, validation",
 }
 # "is no branch", but not "there is no branch" and not "is no longer".

@@ -1,6 +1,6 @@
 """Suspected rows judged by their texts, in the words of every other write.
 
-The rows that share a suspected hash are few. They are read back, and looked at by the rules that
+The rows that share a suspected hash are few. They are read back, and examined by the rules that
 validate any change, with all that those rules ask of the other rows of the load.
 """
 
@@ -64,7 +64,7 @@ from omnigraph.writers.validate.uniqueness_rule import (
     select_late_rows,
 )
 
-# Suspected hashes of one name that are looked at; a load with more of them is refused anyway.
+# Suspected hashes of one name that are examined; a load with more of them is refused anyway.
 SUSPECTS_MAX: Final = 100_000
 _MODES: Final = {
     LoadMode.OVERWRITE: WriteMode.OVERWRITE,
@@ -102,7 +102,7 @@ class RejectedRow:
 class ValidationResult:
     """All rows that cannot be written, and those that a later record of their type replaces.
 
-    `unseen` is how many suspected hashes were not looked at.
+    `unseen` is how many suspected hashes were not examined.
     """
 
     rejected: list[RejectedRow] = field(default_factory=list)

@@ -59,7 +59,7 @@ class ConstraintCheckResult:
     copies   the committed copies of the ids of a load, of types that have any
     present  the committed nodes that the edges of the load need; None if they are many
     left     committed edges that would lose a node, each with how to report it
-    looked   types of which more was looked at than can be listed
+    looked   types of which more was examined than can be listed
     """
 
     suspects: dict[TypeKey, dict[str, Hashes]] = field(default_factory=dict)

@@ -41,7 +41,7 @@ IDS: Final = "ids"
 _ENDS: Final = "ends:"
 SOURCES: Final = "sources"
 
-# Files that are looked at: others that are wrong are found by who reads them.
+# Files that are examined: others that are wrong are found by who reads them.
 HEADERS_MAX: Final = 16
 
 # What has one type, which the caller names; of the others, each line names its own.

@@ -22,7 +22,7 @@ _NO_TIME: Final = "NaT"
 _MICROSECOND: Final = timedelta(microseconds=1)
 # Types of values that JSON brings as they are.
 _PLAIN: Final = frozenset({int, float, str, bool, type(None)})
-# Items of a list that are looked at between two polls: 10 milliseconds, one by one.
+# Items of a list that are examined between two polls: 10 milliseconds, one by one.
 _ITEMS_PER_POLL: Final = 2**13
 
 # Longer than any name of a request; records carry it.

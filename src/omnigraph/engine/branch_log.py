@@ -19,7 +19,7 @@ class BranchLog:
     def find_by_key(self, key: str, *, after: int | None = None) -> Commit | None:
         """The commit that a load with this key made here, if it is among the newest 1,000.
 
-        With `after`, all commits above that version are looked at too.
+        With `after`, all commits above that version are examined too.
         """
         self._session.read_head(self._stream)
         arguments.require_text("key", key)

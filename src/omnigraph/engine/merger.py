@@ -108,7 +108,7 @@ class MergeOperation:
 
     @property
     def state(self) -> _MergeState:
-        """How the merge stood when it was last looked at."""
+        """How the merge stood when it was last examined."""
         assert self._found is not None, "a merge is asked for after its preparation"
         return self._found
 
@@ -160,7 +160,7 @@ class PickOperation:
 
     @property
     def state(self) -> _MergeState:
-        """How the change stood when it was last looked at."""
+        """How the change stood when it was last examined."""
         assert self._found is not None, "a change is asked for after its preparation"
         return self._found
 

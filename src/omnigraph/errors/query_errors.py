@@ -185,7 +185,7 @@ class SparkMissingError(LibraryMissingError):
 
 
 class JavaMissingError(OmnigraphError):
-    """No Java that Spark can run on; `tried` says what was looked at, and what is wrong with it."""
+    """No Java that Spark can run on; `tried` says what was examined, and what is wrong with it."""
 
     code = "java_missing"
 

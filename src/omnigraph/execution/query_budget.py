@@ -126,7 +126,7 @@ class Budget:
         return self._work_limit - self._worked
 
     def spend_work(self, edges: int) -> None:
-        """Count edges that an alternation or a wildcard looked at."""
+        """Count edges that an alternation or a wildcard examined."""
         self._worked += edges
         if self._worked > self._work_limit:
             raise ResourceLimitError(WORK, limit=self._work_limit, actual=self._worked)

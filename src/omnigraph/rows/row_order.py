@@ -29,7 +29,7 @@ _CHOSEN_SHARE_MAX = 0.5
 
 
 class SortKey(Protocol):
-    """Something to sort rows by, looked at only where the keys before it leave ties."""
+    """Something to sort rows by, examined only where the keys before it leave ties."""
 
     @property
     def is_descending(self) -> bool:
@@ -58,7 +58,7 @@ def sort_row_indices(
 ) -> RowIndices:
     """The places of `count` rows in the order of the keys, or of the first rows in it.
 
-    Each key is looked at only where the ones before it leave ties: the last one is mostly an id,
+    Each key is examined only where the ones before it leave ties: the last one is mostly an id,
     whose order is expensive and seldom needed.
     """
     chosen: RowIndices | None = None

@@ -39,7 +39,7 @@ _UNKNOWN_NAME: Final = re.compile(r"\S+ does not exist in the JVM")
 # A process that is being killed closes its connections one after the other.
 _ENDING_SECONDS: Final = 2.0
 _ENDING_POLL_SECONDS: Final = 0.05
-# Of the failures that led to one another, so many are looked at.
+# Of the failures that led to one another, so many are examined.
 _CHAIN_MAX: Final = 16
 # A state of SQL that begins so is about data: a value that cannot be cast, a zero to divide by.
 _DATA_STATE: Final = "22"
@@ -64,7 +64,7 @@ _TASK_ERROR: Final = re.compile(r"^omnigraph\.errors\.\w+\.\w+: (.*)$", re.MULTI
 
 @contextmanager
 def translate_source_errors(name: str) -> Iterator[None]:
-    """Failures while a source is looked at, as errors of ours; `name` is that of the source."""
+    """Failures while a source is examined, as errors of ours; `name` is that of the source."""
     try:
         yield
     except FAILURES as failure:

@@ -13,7 +13,7 @@ from omnigraph.versioning.publisher import Publishers
 from omnigraph.versioning.record import Maintenance, Record, Signature, Stream
 from omnigraph.versioning.transaction import Transaction
 
-# A table is looked at when it has this many fragments; the tables decide what is worth joining.
+# A table is examined when it has this many fragments; the tables decide what is worth joining.
 FRAGMENTS_MIN: Final = 32
 # Every so many commits the writer looks. A commit has one maker, so of several processes that write
 # to a branch one looks, and they do not all do the same work to throw most of it away.

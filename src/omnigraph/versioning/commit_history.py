@@ -120,7 +120,7 @@ class History:
     def find_by_key(self, stream: Stream, key: str, *, after: int | None = None) -> Record | None:
         """The recent commit that a client's request with this key made on this very branch.
 
-        With `after`, all commits above that version are looked at, however many they are; it is
+        With `after`, all commits above that version are examined, however many they are; it is
         refused where some of them were collected.
         """
         newest = self._log.read_head(stream).snapshot.seq

@@ -149,7 +149,7 @@ class _KnownIds:
 class _KeySlot:
     """One type on one branch: its set, if it has one, or how often one was missed.
 
-    The set is replaced as a whole, and so may also be looked at without the lock.
+    The set is replaced as a whole, and so may also be examined without the lock.
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)

@@ -51,7 +51,7 @@ def fmt(
 ) -> None:
     """Format `.pg` and `.gq` files in place; comments are kept.
 
-    Every file is looked at, also when another one has errors; then the exit code is 1.
+    Every file is examined, also when another one has errors; then the exit code is 1.
     """
     from omnigraph.errors import CompileError
 

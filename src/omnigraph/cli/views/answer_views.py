@@ -295,7 +295,7 @@ class CheckOutcome:
         return {"uri": self.uri, **self.report.to_json()}
 
     def to_lines(self) -> Iterator[str]:
-        """A problem or a notice per line, and the verdict with how much was looked at."""
+        """A problem or a notice per line, and the verdict with how much was examined."""
         report = self.report
         yield from (escape_unprintable(str(problem)) for problem in report.problems)
         yield from (f"notice: {escape_unprintable(str(notice))}" for notice in report.notices)

@@ -20,7 +20,7 @@ _SHORT = 16
 
 @dataclass(frozen=True, slots=True)
 class ValidatedPipelines:
-    """Definitions that were looked at."""
+    """Definitions that were examined."""
 
     reports: Sequence[ValidationReport]
 

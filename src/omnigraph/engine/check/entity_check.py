@@ -34,7 +34,7 @@ class _UnchangedRows(CommittedState):
 
 
 class EntityCheck:
-    """Looks at the types of snapshots; what several snapshots share is looked at once."""
+    """Looks at the types of snapshots; what several snapshots share is examined once."""
 
     def __init__(self, log: Log, torn: TornFiles, problems: Problems) -> None:
         self._keys = KeyCache(log)

@@ -37,7 +37,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CheckReport:
-    """What a check found, and how much it looked at.
+    """What a check found, and how much it examined.
 
     `commits` had their records read and their tables opened; of these, `compared` had their change
     sets compared with the contents of their tables. Notices are not problems.
@@ -95,7 +95,7 @@ def check_graph(
     would hide that it is gone. The tables of all commits are opened; `commits_max` bounds how many
     of the newest commits of each branch are compared with their change sets too, None compares all.
     A deep check reads every file of every kept commit and compares it with its digest.
-    A graph may be written meanwhile: the commits of the moment of the check are looked at.
+    A graph may be written meanwhile: the commits of the moment of the check are examined.
     """
     return repeat_while_collected(
         objects,

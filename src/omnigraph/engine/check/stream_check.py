@@ -39,7 +39,7 @@ _ABSENT: Final = "it was listed, and it is absent"
 class CheckedStream:
     """A stream to be checked; `needed` is the highest seq that a live branch started from.
 
-    Of the stream of a deleted branch, only what is needed is looked at. `kept` are the commits
+    Of the stream of a deleted branch, only what is needed is examined. `kept` are the commits
     that no clean-up released: from where each live branch begins to where it started another
     stream, or without end.
     """

@@ -146,7 +146,7 @@ def translate_missing_state(session: Session, stream: Stream, record: Record) ->
     except (CommitNotFoundError, HistoryGoneError) as error:
         raise ChangeFeedGapError(record.commit) from error
     except StorageError as error:
-        # A collector may have come by since the floor was looked at.
+        # A collector may have come by since the floor was examined.
         if record.seq - 1 < session.resources.history.find_oldest(stream):
             raise ChangeFeedGapError(record.commit) from error
         raise

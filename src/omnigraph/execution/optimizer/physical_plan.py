@@ -1,6 +1,6 @@
 """Logical plans to physical ones: what is enumerated in which order, and what only hangs.
 
-A plan is looked at once. Its order is chosen from the statistics of the first snapshot it runs on,
+A plan is examined once. Its order is chosen from the statistics of the first snapshot it runs on,
 and again when the graph has grown out of them.
 """
 

@@ -12,7 +12,7 @@ from omnigraph.execution.sources.graph_source import RowIndices
 
 Scores: TypeAlias = npt.NDArray[Any]  # Any: 32-bit floats, or 64-bit ones of a fusion
 
-# To find the least of many, every so many-th is looked at first, if those are many times more.
+# To find the least of many, every so many-th is examined first, if those are many times more.
 _SAMPLE_STEP: Final = 16
 _SAMPLED_MIN: Final = 8
 _PACKED_MAX: Final = 2**32

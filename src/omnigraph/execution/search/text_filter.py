@@ -18,7 +18,7 @@ from omnigraph.rows.pushdown import iter_conjuncts
 from omnigraph.rows.text_predicates import edits_of
 from omnigraph.rows.view import View
 
-# So few texts are looked at one by one, unless the field is in memory already.
+# So few texts are examined one by one, unless the field is in memory already.
 FEW_TEXTS: Final = 1_000
 # And so is a small part of all of them: to make the field would take many times as long.
 SMALL_SHARE: Final = 0.1

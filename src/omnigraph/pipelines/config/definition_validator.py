@@ -1,4 +1,4 @@
-"""A definition that is looked at from every side, each whatever the others find."""
+"""A definition that is examined from every side, each whatever the others find."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _LOCAL_MASTER: Final = "local[1]"
 
 @dataclass(frozen=True, slots=True)
 class ValidationReport:
-    """What is wrong with a definition, and what could not be looked at; `targets` is how many."""
+    """What is wrong with a definition, and what could not be examined; `targets` is how many."""
 
     name: str
     file: str
@@ -81,7 +81,7 @@ class ValidationReport:
 
 
 def validate_all(names: Iterable[str], folder: Path) -> list[ValidationReport]:
-    """Definitions by name or path, each looked at whatever is wrong with the others."""
+    """Definitions by name or path, each examined whatever is wrong with the others."""
     found = []
     with LazySparkSession() as spark:
         for name in names:
@@ -94,7 +94,7 @@ def validate_all(names: Iterable[str], folder: Path) -> list[ValidationReport]:
 
 
 def validate_definition(path: Path, spark: LazySparkSession | None = None) -> ValidationReport:
-    """A definition that was looked at from every side; `spark` is shared by several of them."""
+    """A definition that was examined from every side; `spark` is shared by several of them."""
     findings = Findings(str(path))
     try:
         pipeline = read_valid_parts(path, findings)
@@ -140,7 +140,7 @@ def make_resolver(pipeline: Pipeline) -> tuple[Resolver, list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Validator:
-    """A definition that is looked at, and what was seen so far."""
+    """A definition that is examined, and what was seen so far."""
 
     pipeline: Pipeline
     resolver: Resolver

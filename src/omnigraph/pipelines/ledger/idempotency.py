@@ -89,7 +89,7 @@ class LastLoad:
     """The newest load of a branch, if it has one, as of a version.
 
     `head` is the commit of the version. `reverts` are those made since the load, newest first, each
-    with the commit that it undoes. `is_known` says that all commits since the load were looked at.
+    with the commit that it undoes. `is_known` says that all commits since the load were examined.
     """
 
     load: Load | None
@@ -124,7 +124,7 @@ class LoadHistory:
     def find_last_load(self) -> LastLoad:
         """The newest load of any slot.
 
-        Where commits were collected since it was last looked at, whether it is in force is not
+        Where commits were collected since it was last examined, whether it is in force is not
         known.
         """
         noted = self._read_saved()
@@ -170,7 +170,7 @@ class LoadHistory:
             return LastLoad(None, head.version, head.id)
         below = commits[-1][1].parents[0] if commits else head.id
         if below != noted.head:
-            # The branch is not the one that was looked at: a copy of it was put back.
+            # The branch is not the one that was examined: a copy of it was put back.
             return self._find_newest(None, is_wanted)
         both = (*reverts, *noted.reverts)
         return LastLoad(noted.load, head.version, head.id, both, noted.is_known)

@@ -1,4 +1,4 @@
-"""Running what is due: each slot of a schedule once, however often it is looked at."""
+"""Running what is due: each slot of a schedule once, however often it is examined."""
 
 from __future__ import annotations
 

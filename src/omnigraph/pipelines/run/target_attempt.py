@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from omnigraph.schema.catalog import Catalog
 
 
-# The branch of a run is the run's own: all its commits are looked at.
+# The branch of a run is the run's own: all its commits are examined.
 _ALL_VERSIONS: Final = 0
 _MADE_BY: Final = re.compile(r", run ([0-9A-HJKMNP-TV-Z]{26})$")
 

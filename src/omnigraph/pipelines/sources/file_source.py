@@ -155,7 +155,7 @@ def read_frame(source: FileSource, found: FileListing, spark: SparkSession) -> D
     if is_ours or (found.format == "json" and select_files(found, has_half_characters, spark)):
         return number_by_task(_read_remote_frame(source, found, spark))
     records = read_local_frame(source, found, spark)
-    # Spark has looked at the files by now, and reads each as far as it went then.
+    # Spark has examined the files by now, and reads each as far as it went then.
     require_unchanged(source, found)
     _require_all_read(records, found)
     _require_columns(records, found)

@@ -49,7 +49,7 @@ _LINES_MIN = 64
 # How many smaller groups one that was refused becomes.
 _PIECES = 8
 _PARSE_BLOCK_BYTES = 1024**2
-# How many lines are looked at to learn whether dates are texts or counts.
+# How many lines are examined to learn whether dates are texts or counts.
 _SAMPLE_LINES = 8
 # Every type of a block costs a look at all its lines.
 _NAMES_MAX = 1_000

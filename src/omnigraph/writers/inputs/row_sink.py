@@ -130,7 +130,7 @@ class RowSink:
         found.absent.append(absent)
 
     def count_records(self, records: int) -> None:
-        """So many more records were looked at."""
+        """So many more records were examined."""
         self.records += records
         if self.options.progress is not None and records:
             self.options.progress(self.records)
@@ -179,7 +179,7 @@ class RowSink:
         return {key: self._build_incoming(key) for key in ordered}
 
     def _build_load_error(self) -> LoadError:
-        # The rows are not looked at after this, so that what they lack is reported here.
+        # The rows are not examined after this, so that what they lack is reported here.
         missing, count = find_missing_values(self._build_types(), self.accepted)
         return build_load_error([*self._violations, *missing], self._refused + count)
 

@@ -46,14 +46,14 @@ from omnigraph.writers.maintain.maintenance_commit import (
 TAIL_ROWS_MIN: Final = 16_384
 # An index that is not built by default, with long values maybe, is extended by a tenth at a time.
 TAIL_SHARE_MIN: Final = 0.1
-# What other processes write is not counted here, so the tables are looked at every so often.
+# What other processes write is not counted here, so the tables are examined every so often.
 CHECK_EVERY_COMMITS: Final = 64
 # A piece takes a quarter of a second of one core: also a short process on a busy machine finishes
 # one, so that processes of one write each get on. It is the size of a fragment.
 STEP_ROWS_MAX: Final = 1024 * 1024
 # More pieces than tables need in one run: 16 indexes of a billion rows.
 STEPS_PER_RUN_MAX: Final = 16_384
-# How many branches are watched; one that is forgotten is looked at once more.
+# How many branches are watched; one that is forgotten is examined once more.
 STREAMS_MAX: Final = 1_024
 
 # The newest view of a branch.
@@ -81,7 +81,7 @@ class IndexBuilder:
         self._lock = threading.Lock()
         # The branches that are being worked on, and whether more was written meanwhile.
         self._running: dict[str, bool] = {}
-        # How many rows of each type were written since its branch was last looked at.
+        # How many rows of each type were written since its branch was last examined.
         self._written: LruCache[str, Counter[str]] = LruCache(STREAMS_MAX)
         self.last_error: OmnigraphError | None = None
 
@@ -148,7 +148,7 @@ class IndexBuilder:
             self._running.pop(stream.id, None)
 
     def _finish_if_idle(self, stream: Stream) -> bool:
-        """End the work on a branch, unless much was written since it was last looked at."""
+        """End the work on a branch, unless much was written since it was last examined."""
         with self._lock:
             if self._running.get(stream.id):
                 self._running[stream.id] = False

@@ -191,7 +191,7 @@ def merge_schemas(
     A type that one side dropped and added again does not conflict if the other side has left its
     entities `untouched`.
     """
-    # A schema of theirs that is still the base's is looked at too: entities of theirs may be of
+    # A schema of theirs that is still the base's is examined too: entities of theirs may be of
     # types that ours dropped, or dropped and added again.
     if theirs.digest == ours.digest:
         merge = SchemaMerge(_to_written_schema(ours))

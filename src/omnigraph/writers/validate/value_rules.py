@@ -1,6 +1,6 @@
 """The values of written rows: there where required, finite, and within the rules of the schema.
 
-Only rows are looked at, as the write leaves them: a value that a later statement of the same
+Only rows are examined, as the write leaves them: a value that a later statement of the same
 mutation repairs was never there.
 """
 

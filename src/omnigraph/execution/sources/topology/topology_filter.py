@@ -227,7 +227,7 @@ def _evaluate_values(condition: Expr, rows: AllEntities | _DistinctTexts, params
 class _DistinctTexts:
     """The distinct texts of a column in the place of rows that have them, then null.
 
-    Each is looked at once; the code of null, which is -1, is that of the last one.
+    Each is examined once; the code of null, which is -1, is that of the last one.
     """
 
     column: TextColumn
