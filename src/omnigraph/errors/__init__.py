@@ -55,7 +55,8 @@
     ├── InDoubtError                  a commit may or may not have happened; carries its commit id
     ├── CorruptObjectError            a stored object cannot be read; carries its path
     ├── FormatTooNewError             an object was written by a newer program
-    ├── PipelineInvalidError          a pipeline definition has problems; carries them
+    ├── ConfigInvalidError            a configuration file has problems; carries them
+    │   └── PipelineInvalidError      a pipeline definition has problems
     ├── PipelineNotFoundError         no pipeline of that name is defined
     ├── SecretMissingError            a value that a pipeline takes from the environment is not set
     ├── SourceFailedError             a source of a pipeline cannot be read now
@@ -67,8 +68,8 @@
     └── ResourceLimitError            a bound was exceeded; carries resource, limit and actual
 
 Modules: `base_error` is the root; `query_errors`, `write_errors`, `storage_errors`,
-`change_feed_errors` and `pipeline_errors` hold the classes by subject; `error_documents` turns an
-error into the JSON document that every surface returns for a failure.
+`change_feed_errors`, `config_errors` and `pipeline_errors` hold the classes by subject;
+`error_documents` turns an error into the JSON document that every surface returns for a failure.
 
 Every error has `code` (a stable snake_case word), `retryable`, and `hint` (what to do, or None).
 """
@@ -85,11 +86,11 @@ from omnigraph.errors.change_feed_errors import (
     CommitHasNoParentError,
     EntityNotFoundError,
 )
+from omnigraph.errors.config_errors import ConfigInvalidError, Problem
 from omnigraph.errors.pipeline_errors import (
     ApprovalRequiredError,
     PipelineInvalidError,
     PipelineNotFoundError,
-    Problem,
     RunFailedError,
     SecretMissingError,
     SourceFailedError,
@@ -172,6 +173,7 @@ __all__ = [
     "CommitHasNoParentError",
     "CommitNotFoundError",
     "CompileError",
+    "ConfigInvalidError",
     "ConflictError",
     "CorruptObjectError",
     "EmbeddingError",

@@ -18,9 +18,9 @@ from omnigraph.errors.change_feed_errors import (
     CommitHasNoParentError,
     EntityNotFoundError,
 )
+from omnigraph.errors.config_errors import ConfigInvalidError
 from omnigraph.errors.pipeline_errors import (
     ApprovalRequiredError,
-    PipelineInvalidError,
     PipelineNotFoundError,
     SecretMissingError,
     SourceRefusedError,
@@ -76,11 +76,11 @@ _CODES: Final[dict[type[OmnigraphError], ErrorCode | None]] = {
             BranchRefusedError,
             ChangeCursorRejectedError,
             CompileError,
+            ConfigInvalidError,
             ExecutionError,
             InvalidArgumentError,
             MigrationUnsupportedError,
             ParameterError,
-            PipelineInvalidError,
             QueryNotFoundError,
             RangeNotSatisfiableError,
             ResourceLimitError,
@@ -152,7 +152,7 @@ def _describe_detail(error: OmnigraphError) -> JsonObject:
     match error:
         case CompileError():
             return {"diagnostics": [describe_diagnostic(each) for each in error.diagnostics]}
-        case PipelineInvalidError():
+        case ConfigInvalidError():
             return {"problems": [each.to_json() for each in error.problems]}
         case WriteRefusedError():
             violations = [asdict(violation) for violation in error.violations]

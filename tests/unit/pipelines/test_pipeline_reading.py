@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.config.yaml_reader import Position
 from omnigraph.errors import PipelineInvalidError, PipelineNotFoundError
 from omnigraph.pipelines.config.definition import (
     Constant,
@@ -15,7 +16,6 @@ from omnigraph.pipelines.config.definition import (
     HttpSource,
     Interpolation,
     KafkaSource,
-    Position,
     PostgresSource,
 )
 from omnigraph.pipelines.config.definition_reader import (

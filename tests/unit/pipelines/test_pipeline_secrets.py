@@ -6,15 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.config.references import contains_password, hide_values, resolve_text
 from omnigraph.errors import OmnigraphError, SecretMissingError, SourceRefusedError
 from omnigraph.pipelines.config.definition import FileSource, HttpSource
-from omnigraph.pipelines.config.secret_resolver import (
-    Resolver,
-    contains_password,
-    hide_values,
-    merge_environment,
-    resolve_text,
-)
+from omnigraph.pipelines.config.secret_resolver import Resolver, merge_environment
 from omnigraph.pipelines.ledger.run_ledger import Ledger
 from omnigraph.pipelines.run.pipeline_run import RunOptions, run_pipeline
 from unit.pipelines.definitions import PEOPLE, read

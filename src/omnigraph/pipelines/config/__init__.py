@@ -5,7 +5,6 @@ the file with its position. Guarantee: unknown, missing and mistyped fields are 
 ignored; reading does not stop at the first problem; a definition never holds the value of a secret.
 
     definition_reader      finds definition files and reads a whole definition
-    yaml_reader            reads one section strictly, with the position of every value
     config_schema          every section and its fields; the reference page is generated from it
     source_reader          the sources of a definition
     mapping_reader         the mappings of a definition, or of a `.map.yaml` file

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from omnigraph.config.yaml_reader import FieldKind, FieldSpec, SectionSchema
 from omnigraph.pipelines.config.text_encodings import (
     ENCODINGS,
     UTF_8,
     normalize_encoding,
 )
-from omnigraph.pipelines.config.yaml_reader import FieldKind, FieldSpec, SectionSchema
 
 MODES: Final = ("append", "merge", "overwrite")
 ON_ERROR: Final = ("fail", "quarantine")

@@ -10,6 +10,8 @@ from typing import Any, Final, TypeAlias
 
 from croniter import croniter
 
+from omnigraph.config.yaml_reader import Position
+
 _CRON_FIELDS: Final = 5
 
 # A scheduler that was down takes up the newest slot within this time; older ones are skipped.
@@ -195,17 +197,6 @@ class Pipeline:
     def overwrites(self) -> bool:
         """Whether a run replaces data of whole types."""
         return any(target.mode == "overwrite" for target in self.targets)
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Position:
-    """A line and a column, both from 1."""
-
-    line: int
-    column: int = 1
-
-    def __str__(self) -> str:
-        return f"{self.line}:{self.column}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,6 +9,17 @@ from typing import Any, Final
 
 import yaml
 
+from omnigraph.config.canonical_json import compute_value_digest
+from omnigraph.config.yaml_reader import (
+    Findings,
+    Section,
+    decode_node,
+    iter_named_nodes,
+    parse_document,
+    position_of,
+    read_section,
+    read_text,
+)
 from omnigraph.errors import PipelineInvalidError, PipelineNotFoundError
 from omnigraph.lang.quoting import sanitize_text
 from omnigraph.lang.spellcheck import suggest_similar
@@ -28,16 +37,6 @@ from omnigraph.pipelines.config.definition import (
 )
 from omnigraph.pipelines.config.mapping_reader import read_rules
 from omnigraph.pipelines.config.source_reader import SourceReader
-from omnigraph.pipelines.config.yaml_reader import (
-    DOCUMENT_START,
-    Findings,
-    Section,
-    decode_node,
-    iter_named_nodes,
-    parse_document,
-    position_of,
-    read_section,
-)
 
 SUFFIXES: Final = (".yaml", ".yml")
 _MAP_SUFFIXES: Final = (".map.yaml", ".map.yml")
@@ -72,7 +71,7 @@ def find_definition(name: str, folder: Path) -> Path:
 
 def read_pipeline(path: Path) -> Pipeline:
     """The definition in a file; `PipelineInvalidError` lists all its problems."""
-    findings = Findings(str(path))
+    findings = Findings(str(path), error=PipelineInvalidError)
     pipeline = read_valid_parts(path, findings)
     findings.raise_if_any()
     return pipeline
@@ -83,7 +82,7 @@ def read_valid_parts(path: Path, findings: Findings) -> Pipeline:
 
     Only a file that is not YAML raises.
     """
-    node = parse_document(_read_text(path, findings), findings)
+    node = parse_document(read_text(path, findings), findings)
     section = read_section(node, config_schema.PIPELINE, findings)
     reader = SourceReader(path.parent.absolute(), findings, _read_providers(section, findings))
     declared = reader.read_all(section)
@@ -110,14 +109,6 @@ def read_valid_parts(path: Path, findings: Findings) -> Pipeline:
     return pipeline
 
 
-def _read_text(path: Path, findings: Findings) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as failure:
-        findings.add_problem(DOCUMENT_START, f"the file cannot be read: {failure}")
-        raise PipelineInvalidError(findings.problems) from failure
-
-
 def _read_name(section: Section, path: Path, findings: Findings) -> str:
     name = section.find_text("name") or path.name.partition(".")[0]
     if not _NAME.fullmatch(name):
@@ -131,15 +122,13 @@ def _read_name(section: Section, path: Path, findings: Findings) -> str:
 def _read_providers(section: Section, findings: Findings) -> dict[str, yaml.Node]:
     node: yaml.MappingNode | None = section.values["providers"]
     found: dict[str, yaml.Node] = {}
-    for kind, place, providers in (
-        () if node is None else iter_named_nodes(node, "providers", findings)
-    ):
+    for kind, place, providers in () if node is None else iter_named_nodes(node):
         if kind != "source" or not isinstance(providers, yaml.MappingNode):
             findings.add_problem(
                 place, f"providers: unknown kind '{sanitize_text(kind)}'", hint="known is source"
             )
             continue
-        found |= {name: each for name, _, each in iter_named_nodes(providers, "source", findings)}
+        found |= {name: each for name, _, each in iter_named_nodes(providers)}
     return found
 
 
@@ -148,7 +137,7 @@ def _read_graphs(section: Section, reader: SourceReader) -> dict[str, TargetGrap
     if node is None:
         return {}
     graphs: dict[str, TargetGraph] = {}
-    for name, place, value in iter_named_nodes(node, "graphs", reader.findings):
+    for name, place, value in iter_named_nodes(node):
         if isinstance(value, yaml.ScalarNode):
             reader.check_no_password(str(value.value), name, place)
             graphs[name] = TargetGraph(reader.resolve_path(str(value.value)), None, place)
@@ -238,9 +227,9 @@ def _read_mapping(section: Section, reader: SourceReader) -> RecordMapping:
             position_of(node), f"'{sanitize_text(str(node.value))}' is not a mapping", hint=hint
         )
         return RecordMapping(str(path), (), "")
-    own = Findings(str(path))
+    own = Findings(str(path), error=PipelineInvalidError)
     try:
-        text = _read_text(path, own)
+        text = read_text(path, own)
         rules = read_rules(parse_document(text, own), own)
     except PipelineInvalidError:
         text, rules = "", ()
@@ -313,10 +302,10 @@ def _compute_digest(
         written = {name: value for name, value in written.items() if name in only}
     whole: list[Any] = [written]  # Any: a value of YAML
     for text in files:
-        parsed = yaml.compose(text, Loader=yaml.SafeLoader) if text else None
+        # The problems of a file are reported where it is read; what is read then is not used.
+        parsed = parse_document(text, Findings("")) if text else None
         whole.append(None if parsed is None else _decode_node_or_text(parsed))
-    joined = json.dumps(whole, sort_keys=True, default=str)
-    return "sha256:" + hashlib.sha256(joined.encode()).hexdigest()
+    return compute_value_digest(whole)
 
 
 def _decode_node_or_text(node: yaml.Node) -> Any:  # Any: a value of YAML

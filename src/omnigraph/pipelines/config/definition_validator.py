@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
 import omnigraph
+from omnigraph.config.references import find_missing_names
+from omnigraph.config.yaml_reader import DOCUMENT_START, Findings, Position, sort_problems
 from omnigraph.engine.spark_bridge import import_spark_module
 from omnigraph.errors import (
     OmnigraphError,
@@ -28,14 +30,12 @@ from omnigraph.pipelines.config.definition import (
     Interpolation,
     MappingRule,
     Pipeline,
-    Position,
     RecordMapping,
     Target,
     Value,
 )
 from omnigraph.pipelines.config.definition_reader import find_definition, read_valid_parts
-from omnigraph.pipelines.config.secret_resolver import Resolver, find_missing_names
-from omnigraph.pipelines.config.yaml_reader import DOCUMENT_START, Findings, sort_problems
+from omnigraph.pipelines.config.secret_resolver import Resolver
 from omnigraph.pipelines.mapping.mapping_checks import check_mapping
 from omnigraph.pipelines.mapping.mapping_sql import is_column_name
 from omnigraph.pipelines.run.target_attempt import catalog_of
@@ -95,7 +95,7 @@ def validate_all(names: Iterable[str], folder: Path) -> list[ValidationReport]:
 
 def validate_definition(path: Path, spark: LazySparkSession | None = None) -> ValidationReport:
     """A definition that was examined from every side; `spark` is shared by several of them."""
-    findings = Findings(str(path))
+    findings = Findings(str(path), error=PipelineInvalidError)
     try:
         pipeline = read_valid_parts(path, findings)
     except PipelineInvalidError as failure:

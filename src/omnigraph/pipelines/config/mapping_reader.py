@@ -8,6 +8,16 @@ from typing import Final
 
 import yaml
 
+from omnigraph.config.yaml_reader import (
+    Findings,
+    Position,
+    Section,
+    SectionSchema,
+    decode_node,
+    iter_named_nodes,
+    position_of,
+    read_section,
+)
 from omnigraph.pipelines.config import config_schema
 from omnigraph.pipelines.config.definition import (
     Chunk,
@@ -18,17 +28,7 @@ from omnigraph.pipelines.config.definition import (
     Expression,
     Interpolation,
     MappingRule,
-    Position,
     Value,
-)
-from omnigraph.pipelines.config.yaml_reader import (
-    Findings,
-    Section,
-    SectionSchema,
-    decode_node,
-    iter_named_nodes,
-    position_of,
-    read_section,
 )
 
 _EXPLODE: Final = re.compile(r"(.+?)\s+as\s+([A-Za-z_][A-Za-z0-9_]*)\s*", re.DOTALL | re.I)
@@ -61,7 +61,7 @@ def _read_rule(node: yaml.Node, shape: SectionSchema, findings: Findings) -> Map
     return MappingRule(
         type_name=section.get_text("type"),
         position=section.position,
-        values=_read_values(section.values["set"], f"{shape.title} set", findings),
+        values=_read_values(section.values["set"], findings),
         source=section.find_text("source"),
         where=section.find_text("where"),
         explode=tuple(_read_explodes(section, findings)),
@@ -80,13 +80,10 @@ def _iter_positions(section: Section) -> Iterator[tuple[str, Position]]:
         yield f"set.{key.value}", position_of(key)
 
 
-def _read_values(node: yaml.Node | None, title: str, findings: Findings) -> dict[str, Value]:
+def _read_values(node: yaml.Node | None, findings: Findings) -> dict[str, Value]:
     if not isinstance(node, yaml.MappingNode):
         return {}
-    return {
-        name: read_value(value, name, findings)
-        for name, _, value in iter_named_nodes(node, title, findings)
-    }
+    return {name: read_value(value, name, findings) for name, _, value in iter_named_nodes(node)}
 
 
 def _read_endpoint(name: str, section: Section, findings: Findings) -> Endpoint:
@@ -94,7 +91,7 @@ def _read_endpoint(name: str, section: Section, findings: Findings) -> Endpoint:
     place = section.position_of(name)
     # A section with the fields of a value is one; any other has the members of a key.
     if isinstance(node, yaml.MappingNode) and not _is_value(node):
-        return Endpoint(None, _read_values(node, f"edge {name}", findings), place)
+        return Endpoint(None, _read_values(node, findings), place)
     value = None if node is None else read_value(node, name, findings)
     return Endpoint(value, {}, place)
 

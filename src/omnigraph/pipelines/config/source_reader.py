@@ -10,6 +10,16 @@ from typing import Final
 
 import yaml
 
+from omnigraph.config.references import contains_password, find_names, is_reference
+from omnigraph.config.yaml_reader import (
+    Findings,
+    Position,
+    Section,
+    decode_node,
+    iter_named_nodes,
+    position_of,
+    read_section,
+)
 from omnigraph.lang.quoting import sanitize_text
 from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.pipelines.config import config_schema
@@ -19,18 +29,8 @@ from omnigraph.pipelines.config.definition import (
     HttpSource,
     KafkaSource,
     Paging,
-    Position,
     PostgresSource,
     Source,
-)
-from omnigraph.pipelines.config.secret_resolver import contains_password, find_names, is_reference
-from omnigraph.pipelines.config.yaml_reader import (
-    Findings,
-    Section,
-    decode_node,
-    iter_named_nodes,
-    position_of,
-    read_section,
 )
 
 _PROVIDER: Final = "provider.source."
@@ -62,7 +62,7 @@ class SourceReader:
             assert one is not None
             nodes = {_DEFAULT_SOURCE: one}
         else:
-            found = iter_named_nodes(several, "sources", self.findings)
+            found = iter_named_nodes(several)
             nodes = {name: node for name, _, node in found}
         return {name: self._read_source(name, node) for name, node in nodes.items()}
 
@@ -211,7 +211,7 @@ class SourceReader:
         if node is None:
             return {}
         texts: dict[str, str] = {}
-        for key, place, value in iter_named_nodes(node, name, self.findings):
+        for key, place, value in iter_named_nodes(node):
             if not isinstance(value, yaml.ScalarNode):
                 self.findings.add_problem(place, f"{name}: '{sanitize_text(key)}' expects: text")
                 continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from omnigraph.config.yaml_reader import Findings
 from omnigraph.lang.quoting import sanitize_text
 from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.pipelines.config.definition import (
@@ -15,7 +16,6 @@ from omnigraph.pipelines.config.definition import (
     RecordMapping,
     Value,
 )
-from omnigraph.pipelines.config.yaml_reader import Findings
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.schema.property_types import (
     FLOATS,

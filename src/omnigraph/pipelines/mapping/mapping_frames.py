@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 from pyspark.sql import functions
 
+from omnigraph.config.yaml_reader import Findings, Position
 from omnigraph.embedding.configured_embedder import ConfiguredEmbedder
-from omnigraph.pipelines.config.definition import Position, RecordMapping
-from omnigraph.pipelines.config.yaml_reader import Findings
+from omnigraph.pipelines.config.definition import RecordMapping
 from omnigraph.pipelines.mapping.mapping_checks import check_mapping
 from omnigraph.pipelines.mapping.mapping_sql import (
     WORDS_COLUMN,

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
+from omnigraph.config.yaml_reader import Position
 from omnigraph.pipelines.config.definition import (
     Chunk,
     Constant,
@@ -18,7 +19,6 @@ from omnigraph.pipelines.config.definition import (
     Expression,
     Interpolation,
     MappingRule,
-    Position,
     Value,
 )
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType

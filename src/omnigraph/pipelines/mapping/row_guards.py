@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from omnigraph.pipelines.config.definition import Position
+from omnigraph.config.yaml_reader import Position
 from omnigraph.pipelines.config.text_encodings import REPLACEMENT
 from omnigraph.pipelines.mapping.mapping_sql import quote_literal, quote_name
 from omnigraph.pipelines.mapping.record_ids import is_record_id_column

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import omnigraph
 from omnigraph import Graph
+from omnigraph.config.references import find_missing_names
+from omnigraph.config.yaml_reader import Findings
 from omnigraph.errors import OmnigraphError, PipelineInvalidError
 from omnigraph.pipelines.config.definition import (
     MappingRule,
@@ -25,8 +27,7 @@ from omnigraph.pipelines.config.definition_validator import (
     make_resolver,
     validate_pipeline,
 )
-from omnigraph.pipelines.config.secret_resolver import Resolver, find_missing_names, iter_texts
-from omnigraph.pipelines.config.yaml_reader import Findings
+from omnigraph.pipelines.config.secret_resolver import Resolver, iter_texts
 from omnigraph.pipelines.ledger.run_ledger import Ledger, Run, TargetRun
 from omnigraph.pipelines.mapping.mapping_checks import MERGE, check_mapping, list_unset_required
 from omnigraph.pipelines.mapping.mapping_sql import MappingSteps, build_steps
@@ -114,7 +115,7 @@ class RunPlan:
 
 def plan_pipeline(path: Path, now: datetime) -> RunPlan:
     """The plan of a pipeline; no source is asked, so that its cost does not depend on any data."""
-    findings = Findings(str(path))
+    findings = Findings(str(path), error=PipelineInvalidError)
     pipeline = read_valid_parts(path, findings)
     is_whole = not findings.problems
     found = validate_pipeline(pipeline, findings, looks_at_files=False)

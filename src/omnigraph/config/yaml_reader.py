@@ -1,26 +1,63 @@
-"""What a section of a definition may hold, and reading one strictly, with the place of everything.
+"""What a section of a YAML file may hold, and reading one strictly, with the place of everything.
 
 A `SectionSchema` lists the fields of a section; the reference page is generated from the same
-lists. Reading collects problems instead of stopping at the first one.
+lists. Reading collects problems instead of stopping at the first one. Scalars are those of YAML
+1.2: `yes`, `on`, `010` and `12:30` are texts.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
 from omnigraph.durations import parse_duration
-from omnigraph.errors import PipelineInvalidError, Problem
+from omnigraph.errors import ConfigInvalidError, Problem
 from omnigraph.lang.quoting import sanitize_text
 from omnigraph.lang.spellcheck import suggest_similar
-from omnigraph.pipelines.config.definition import Position
 
 _NESTING_MAX: Final = 32
+# The parser of the library calls itself for every level, and ends the process when it runs out.
+_PARSED_NESTING_MAX: Final = 200
+_TAG: Final = "tag:yaml.org,2002:"
+
+# The core schema of YAML 1.2, in the order in which plain scalars are matched.
+_SCALARS: Final = (
+    ("null", r"|~|null|Null|NULL"),
+    ("bool", r"true|True|TRUE|false|False|FALSE"),
+    ("int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+"),
+    ("float", r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"),
+    ("float", r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"),
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A line and a column, both from 1."""
+
+    line: int
+    column: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.line}:{self.column}"
+
+
 DOCUMENT_START: Final = Position(1)
+
+
+class _Loader(yaml.CSafeLoader):
+    """The parser of libyaml, with the plain scalars of YAML 1.2."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  # Any: as the library declares
+
+
+for _tag, _pattern in _SCALARS:
+    _Loader.add_implicit_resolver(_TAG + _tag, re.compile(rf"(?:{_pattern})\Z"), None)
 
 
 class FieldKind(Enum):
@@ -78,18 +115,22 @@ class Findings:
     problems: list[Problem] = field(default_factory=list)
     # The outermost part of the document that begins at each place.
     paths: Mapping[Position, str] = field(default_factory=dict)
+    # What a file with problems is refused with.
+    error: type[ConfigInvalidError] = ConfigInvalidError
 
-    def add_problem(self, place: Position, message: str, *, hint: str | None = None) -> None:
+    def add_problem(
+        self, place: Position, message: str, *, hint: str | None = None, code: str = "invalid_value"
+    ) -> None:
         """Report a problem."""
         path = self.paths.get(place)
         self.problems.append(
-            Problem(self.file, place.line, place.column, message, hint=hint, path=path)
+            Problem(self.file, place.line, place.column, message, hint=hint, path=path, code=code)
         )
 
     def raise_if_any(self) -> None:
         """Refuse the file if anything is wrong with it."""
         if self.problems:
-            raise PipelineInvalidError(sort_problems(self.problems, first=self.file))
+            raise self.error(sort_problems(self.problems, first=self.file))
 
 
 def sort_problems(problems: Iterable[Problem], *, first: str) -> list[Problem]:
@@ -128,23 +169,85 @@ class Section:
         return name in self.positions
 
 
-def parse_document(text: str, findings: Findings) -> yaml.Node | None:
-    """The tree of a text; what is empty, or not YAML at all, is refused at once."""
+def read_text(path: Path, findings: Findings) -> str:
+    """The text of a file; one that cannot be read is refused at once."""
     try:
-        node: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as failure:
+        findings.add_problem(
+            DOCUMENT_START, f"the file cannot be read: {failure}", code="unreadable_file"
+        )
+        raise findings.error(findings.problems) from failure
+
+
+def parse_document(text: str, findings: Findings) -> yaml.Node:
+    """The tree of a text; what is empty, or not YAML at all, is refused at once.
+
+    A name that is given twice, at any depth, is a problem.
+    """
+    try:
+        _check_nesting(text)
+        node: yaml.Node | None = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as failure:
-        mark = failure.problem_mark or failure.context_mark
-        place = DOCUMENT_START if mark is None else Position(mark.line + 1, mark.column + 1)
-        findings.add_problem(place, f"this is not YAML: {failure.problem or failure.context}")
-    except (yaml.YAMLError, RecursionError) as failure:
-        findings.add_problem(DOCUMENT_START, f"this is not YAML: {failure}")
+        place = _locate_failure(failure, text)
+        message = f"this is not YAML: {failure.problem or failure.context}"
+        findings.add_problem(place, message, code="invalid_yaml")
+    except yaml.YAMLError as failure:
+        findings.add_problem(DOCUMENT_START, f"this is not YAML: {failure}", code="invalid_yaml")
     else:
         if node is not None:
             findings.paths = _collect_paths(node)
+            _check_names(node, findings)
             return node
-        findings.add_problem(DOCUMENT_START, "the file is empty")
-    findings.raise_if_any()
-    return None
+        findings.add_problem(DOCUMENT_START, "the file is empty", code="invalid_yaml")
+    raise findings.error(sort_problems(findings.problems, first=findings.file))
+
+
+def _locate_failure(failure: yaml.MarkedYAMLError, text: str) -> Position:
+    mark = failure.problem_mark or failure.context_mark
+    if mark is None:
+        return DOCUMENT_START
+    lines = text.splitlines()
+    # What is missing at the end of a text is reported in its last line, not after it.
+    if mark.line >= len(lines) > 0:
+        return Position(len(lines), len(lines[-1]) + 1)
+    return Position(mark.line + 1, mark.column + 1)
+
+
+def _check_nesting(text: str) -> None:
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > _PARSED_NESTING_MAX:
+            problem = "it is nested too deeply"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+
+
+def _check_names(root: yaml.Node, findings: Findings) -> None:
+    """Report names that are not texts, and names that come twice in one mapping."""
+    waiting, visited = [root], set[int]()
+    while waiting:
+        node = waiting.pop()
+        # An alias may hold what it stands in.
+        if id(node) in visited:
+            continue
+        visited.add(id(node))
+        inner: list[yaml.Node] = []
+        if isinstance(node, yaml.SequenceNode):
+            inner = node.value
+        elif isinstance(node, yaml.MappingNode):
+            inner = [value for _, value in node.value]
+            seen: set[str] = set()
+            for key, _ in node.value:
+                if not isinstance(key, yaml.ScalarNode):
+                    findings.add_problem(position_of(key), "a name must be a text")
+                    continue
+                if key.value in seen:
+                    message = f"'{sanitize_text(key.value)}' is given twice"
+                    findings.add_problem(position_of(key), message, code="duplicate_key")
+                seen.add(key.value)
+        waiting += inner
 
 
 def _collect_paths(root: yaml.Node) -> dict[Position, str]:
@@ -180,53 +283,59 @@ def read_section(node: yaml.Node | None, shape: SectionSchema, findings: Finding
     known = {each.name: each for each in shape.fields}
     values: dict[str, Any] = {each.name: each.default for each in shape.fields}  # Any: as above
     places: dict[str, Position] = {}
-    for name, place, value in iter_named_nodes(node, shape.title, findings):
+    for name, place, value in iter_named_nodes(node):
         if name not in known:
             hint = suggest_similar(name, known) or f"known are {', '.join(known)}"
-            findings.add_problem(
-                place, f"{shape.title}: unknown field '{sanitize_text(name)}'", hint=hint
-            )
+            message = f"{shape.title}: unknown field '{sanitize_text(name)}'"
+            findings.add_problem(place, message, hint=hint, code="unknown_field")
             continue
         places[name] = place
         values[name] = _read_value(value, known[name], shape, findings)
     for each in shape.fields:
         if each.is_required and each.name not in places:
-            findings.add_problem(position_of(node), f"{shape.title}: '{each.name}' is missing")
+            message = f"{shape.title}: '{each.name}' is missing"
+            findings.add_problem(position_of(node), message, code="missing_field")
     return Section(position_of(node), values, places)
 
 
-def iter_named_nodes(
-    node: yaml.MappingNode, title: str, findings: Findings
-) -> Iterator[tuple[str, Position, yaml.Node]]:
-    """The members of a mapping; a name that is not a text, or that comes twice, is a problem."""
+def iter_named_nodes(node: yaml.MappingNode) -> Iterator[tuple[str, Position, yaml.Node]]:
+    """The members of a mapping, each name once; `parse_document` reported the others."""
     seen: set[str] = set()
     for key, value in node.value:
-        if not isinstance(key, yaml.ScalarNode):
-            findings.add_problem(position_of(key), f"{title}: a name must be a text")
-        elif key.value in seen:
-            findings.add_problem(
-                position_of(key), f"{title}: '{sanitize_text(key.value)}' is given twice"
-            )
-        else:
+        if isinstance(key, yaml.ScalarNode) and key.value not in seen:
             seen.add(key.value)
             yield key.value, position_of(key), value
 
 
 def decode_node(node: yaml.Node, depth: int = 0) -> Any:  # Any: a value of YAML
-    """The value of a tree, as YAML understands it; dates stay the texts they are written as."""
+    """The value of a tree as YAML 1.2 understands it; dates stay the texts they are written as."""
     if depth > _NESTING_MAX:
         raise ValueError("it is nested too deeply")
     match node:
         case yaml.ScalarNode():
-            if node.tag in ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:binary"):
-                return node.value
-            return yaml.SafeLoader("").construct_object(node)
+            return _decode_scalar(str(node.value), str(node.tag).removeprefix(_TAG))
         case yaml.SequenceNode():
             return [decode_node(each, depth + 1) for each in node.value]
         case yaml.MappingNode():
             return {key.value: decode_node(value, depth + 1) for key, value in node.value}
         case _:
             raise ValueError("it is not a value")
+
+
+def _decode_scalar(text: str, tag: str) -> str | int | float | bool | None:
+    match tag:
+        case "null":
+            return None
+        case "bool":
+            return text.lower() == "true"
+        case "int":
+            return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+        case "float":
+            return float(re.sub(r"\.(?=[in])", "", text.lower()))
+        case "str" | "timestamp" | "binary":
+            return text
+        case _:
+            raise ValueError(f"the tag '{sanitize_text(tag)}' is not known")
 
 
 def position_of(node: yaml.Node) -> Position:

@@ -1,0 +1,10 @@
+"""Configuration files: strict YAML with places, references to the environment, digests.
+
+In: texts of files. Out: sections with the position of every value, or every problem of a file at
+once. Guarantee: unknown, missing, mistyped and doubled names are problems, never ignored; a value
+of the environment is named and never stored; equal documents have equal digests.
+
+    yaml_reader       reads one section strictly, with the position of every value
+    references        `${NAME}`: found, resolved, and hidden again in messages
+    canonical_json    JSON values as bytes and digests
+"""
