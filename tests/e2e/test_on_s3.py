@@ -72,6 +72,7 @@ def test_whatever_is_true_is_put_only_if_absent(uri: str, s3: S3Server) -> None:
     assert all(each.condition == ONLY_IF_ABSENT for path in records for each in puts[path])
 
 
+@pytest.mark.slow
 def test_of_two_processes_one_creates_each_record(uri: str, s3: S3Server) -> None:
     with omnigraph.create(uri, schema=SCHEMA):
         pass

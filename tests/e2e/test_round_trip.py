@@ -130,6 +130,7 @@ def _lines(records: list[Record]) -> str:
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
 
+@pytest.mark.slow
 @settings(max_examples=6 if places.is_on_s3() else 40)
 @given(graphs())
 def test_a_graph_is_exported_as_the_model_exports_it_and_loads_back_unchanged(text: str) -> None:

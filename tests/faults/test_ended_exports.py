@@ -89,6 +89,7 @@ def _faulty(steps: Steps, uri: str, **options: Any) -> Objects:
     return FaultyObjects(open_objects(uri, **options), steps)
 
 
+@pytest.mark.slow
 def test_an_export_that_ends_at_any_write_is_whole_or_none_and_says_what_to_do(
     graph: Graph, bucket: str, s3: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
+import pytest
+
 from faults.world import create, exported, person, problems, reopen
 from omnigraph import Graph
 from omnigraph.storage.objects import layout
@@ -66,6 +68,7 @@ def _collected(graph: Graph, *, grace_s: float, is_dry: bool = False) -> Collect
     return collector.collect(is_dry=is_dry)
 
 
+@pytest.mark.slow
 def test_a_killed_load_leaves_nothing_that_a_clean_up_does_not_remove(tmp_path: Path) -> None:
     uri = tmp_path / "graph"
     before = _seeded(uri)
@@ -157,6 +160,7 @@ def test_what_a_load_left_that_was_killed_while_it_wrote_its_first_note_is_remov
         assert exported(graph) == before
 
 
+@pytest.mark.slow
 def test_an_interrupted_load_removes_what_it_wrote_and_leaves_the_graph(tmp_path: Path) -> None:
     uri = tmp_path / "graph"
     before = _seeded(uri)

@@ -122,6 +122,7 @@ def test_of_several_creators_of_one_graph_one_wins(tmp_path: Path) -> None:
         assert list(problems(reopen(f"{uri}-{number}"))) == []
 
 
+@pytest.mark.slow
 def test_of_several_creators_of_one_branch_one_wins(graph: str) -> None:
     runs = race(race_workers.create_branch, graph, processes=4, rounds=5)
     for outcomes in zip(*runs, strict=True):

@@ -62,6 +62,7 @@ def test_a_batch_that_fails_stops_the_stream_and_is_given_again(tmp_path: Path) 
         assert entities(graph) == {"Person": ["ada"]}
 
 
+@pytest.mark.slow
 @pytest.mark.smoke
 def test_a_file_with_half_of_a_character_stops_the_stream(tmp_path: Path) -> None:
     with company(tmp_path) as graph:

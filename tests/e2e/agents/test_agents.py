@@ -10,7 +10,12 @@ from e2e.agents.crowd import run
 
 
 @pytest.mark.timeout(280)
-def test_agents_merge_into_main_or_meet_a_true_conflict(tmp_path: Path) -> None:
-    result = run(tmp_path, agents=4, rounds=2, edits=20)
-    assert len(result.turns) == 8
+@pytest.mark.parametrize(
+    ("agents", "rounds", "edits"), [(2, 1, 5), pytest.param(4, 2, 20, marks=pytest.mark.slow)]
+)
+def test_agents_merge_into_main_or_meet_a_true_conflict(
+    tmp_path: Path, agents: int, rounds: int, edits: int
+) -> None:
+    result = run(tmp_path, agents=agents, rounds=rounds, edits=edits)
+    assert len(result.turns) == agents * rounds
     assert result.outcomes["merged"] + result.outcomes["fast_forward"] > 0

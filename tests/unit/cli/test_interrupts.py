@@ -88,6 +88,7 @@ def test_an_interrupted_read_only_stops(
     assert (result.exit_code, result.stderr) == (130, "error: interrupted\n")
 
 
+@pytest.mark.slow
 @pytest.mark.on_disk
 def test_a_real_interrupt_during_a_load_writes_nothing(run: Run, store: Path) -> None:
     before = run("commit", "list", store).stdout

@@ -248,6 +248,7 @@ def test_a_load_on_another_state_than_expected_exits_with_4(
     answer(*arguments, newest["graph_commit_id"])
 
 
+@pytest.mark.slow
 @pytest.mark.on_disk
 def test_records_instead_of_a_path_are_told_from_an_output_problem(store: Path) -> None:
     program = Path(sys.executable).with_name("omnigraph")

@@ -241,6 +241,7 @@ def _hire(uri: str, number: int) -> None:
             graph.branch().load([person(f"p{number}-{each}")], mode="append")
 
 
+@pytest.mark.slow
 def test_a_program_that_never_closes_its_graph_ends(tmp_path: Path) -> None:
     script = f"""
 import omnigraph

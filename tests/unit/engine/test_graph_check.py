@@ -267,6 +267,7 @@ def test_nothing_may_stand_before_the_start_of_a_stream(damaged: Damaged) -> Non
     assert f"record: {early}: the stream starts at 8" in found(damaged)
 
 
+@pytest.mark.slow
 def test_damage_of_a_deleted_branch_matters_only_where_a_live_one_started_from_it(
     damaged: Damaged,
 ) -> None:
@@ -426,6 +427,7 @@ def test_a_schema_whose_name_is_no_path_is_named(damaged: Damaged) -> None:
     assert any(each.startswith("schema: __manifest/schemas/../x.json: ") for each in found(damaged))
 
 
+@pytest.mark.slow
 def test_every_type_of_the_schema_has_a_table_and_no_other_type_has(damaged: Damaged) -> None:
     graph = damaged.graph
     source = graph.view().schema.source

@@ -72,6 +72,7 @@ def test_many_groups_of_floats_are_summed_without_looking_at_each() -> None:
     assert found.tolist() == exact_sums._sum_one_by_one(values, groups, 5_000, None).tolist()
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.lists(st.tuples(st.integers(0, 2), NEAR | HALVES), max_size=20))
 def test_means_of_floats_near_each_other_are_exact(rows: list[tuple[int, float]]) -> None:

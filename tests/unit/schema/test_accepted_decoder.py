@@ -152,6 +152,7 @@ _JUNK: st.SearchStrategy[object] = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(steady, max_examples=500)
 @given(st.randoms(use_true_random=False), _JUNK, st.sampled_from(("replace", "remove", "copy")))
 def test_a_document_with_any_damage_is_refused_or_means_what_it_says(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 
 from omnigraph.lang.diagnostics import Finding, Severity
@@ -294,6 +295,7 @@ def test_a_first_schema_uses_every_number_once_whatever_its_order(catalog: Catal
     assert accept_schema(backwards(catalog), domain=DOMAIN).schema == accepted
 
 
+@pytest.mark.slow
 @steady
 @given(catalogs(), catalogs(), catalogs())
 def test_evolution_keeps_numbers_of_names_that_stay_and_never_reuses_one(

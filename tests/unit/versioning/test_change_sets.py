@@ -80,6 +80,7 @@ def test_a_flipped_bit_of_a_file_is_found_before_arrow_reads_it() -> None:
             load_change_set(objects, sealed)
 
 
+@pytest.mark.slow
 def test_a_damaged_file_without_a_digest_does_not_end_the_process() -> None:
     """In a process of its own: Arrow ends it with a signal where its reader believes the file."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:

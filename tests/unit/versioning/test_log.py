@@ -44,7 +44,7 @@ def _filled(commits: int) -> SmallGraph:
     return graph
 
 
-@pytest.mark.parametrize("commits", [10, 1_000])
+@pytest.mark.parametrize("commits", [10, pytest.param(1_000, marks=pytest.mark.slow)])
 def test_the_current_state_costs_four_requests_however_long_the_history(
     commits: int,
 ) -> None:

@@ -122,6 +122,7 @@ def assert_agreement(text: str, dialect: Dialect) -> None:
         assert found == wanted, (lines_min, text)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(lines)
 def test_one_line_is_read_as_the_model_reads_it(line: str) -> None:

@@ -243,6 +243,7 @@ def test_baselines_of_one_file_take_turns(tmp_path: Path) -> None:
     assert out.read_text() == told[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.on_disk
 def test_a_follower_prints_a_line_for_each_commit_until_it_is_interrupted(
     run: Run, answer: Answer, busy: Path
