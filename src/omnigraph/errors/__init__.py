@@ -56,7 +56,10 @@
     ├── CorruptObjectError            a stored object cannot be read; carries its path
     ├── FormatTooNewError             an object was written by a newer program
     ├── ConfigInvalidError            a configuration file has problems; carries them
-    │   └── PipelineInvalidError      a pipeline definition has problems
+    │   ├── PipelineInvalidError      a pipeline definition has problems
+    │   └── PolicyInvalidError        a policy bundle, or a file of its cases, has problems
+    ├── PolicyDeniedError             no rule of the policy allows an act; carries its actor
+    ├── PolicyFailedError             a policy cannot be compiled or evaluated
     ├── PipelineNotFoundError         no pipeline of that name is defined
     ├── SecretMissingError            a value that a pipeline takes from the environment is not set
     ├── SourceFailedError             a source of a pipeline cannot be read now
@@ -68,8 +71,9 @@
     └── ResourceLimitError            a bound was exceeded; carries resource, limit and actual
 
 Modules: `base_error` is the root; `query_errors`, `write_errors`, `storage_errors`,
-`change_feed_errors`, `config_errors` and `pipeline_errors` hold the classes by subject;
-`error_documents` turns an error into the JSON document that every surface returns for a failure.
+`change_feed_errors`, `config_errors`, `policy_errors` and `pipeline_errors` hold the classes by
+subject; `error_documents` turns an error into the JSON document that every surface returns for a
+failure.
 
 Every error has `code` (a stable snake_case word), `retryable`, and `hint` (what to do, or None).
 """
@@ -97,6 +101,11 @@ from omnigraph.errors.pipeline_errors import (
     SourceRefusedError,
     TooFewRowsError,
     TooManyRejectedError,
+)
+from omnigraph.errors.policy_errors import (
+    PolicyDeniedError,
+    PolicyFailedError,
+    PolicyInvalidError,
 )
 from omnigraph.errors.query_errors import (
     CompileError,
@@ -198,6 +207,9 @@ __all__ = [
     "ParameterError",
     "PipelineInvalidError",
     "PipelineNotFoundError",
+    "PolicyDeniedError",
+    "PolicyFailedError",
+    "PolicyInvalidError",
     "PreconditionFailedError",
     "Problem",
     "QueryCancelledError",

@@ -27,6 +27,7 @@ from omnigraph.errors.pipeline_errors import (
     TooFewRowsError,
     TooManyRejectedError,
 )
+from omnigraph.errors.policy_errors import PolicyDeniedError
 from omnigraph.errors.query_errors import (
     CompileError,
     EmbeddingError,
@@ -125,6 +126,7 @@ _CODES: Final[dict[type[OmnigraphError], ErrorCode | None]] = {
         ErrorCode.CONFLICT,
     ),
     EmbeddingError: ErrorCode.INTERNAL,
+    PolicyDeniedError: ErrorCode.FORBIDDEN,
     # Clients know these two by their detail alone.
     ChangeFeedGapError: None,
     PreconditionFailedError: None,

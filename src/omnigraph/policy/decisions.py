@@ -1,0 +1,68 @@
+"""A compiled bundle and its decisions, which are kept in a bounded table."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Final
+
+from omnigraph.errors import PolicyDeniedError
+from omnigraph.policy.acts import Act
+from omnigraph.policy.cedar import CedarPolicy
+from omnigraph.policy.policy_bundle import Bundle, BundleKind, load_bundle
+
+# A decision takes Cedar as long as a small query; a few hundred bytes each are kept of so many.
+DECISIONS_MAX: Final = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether an act is allowed, by which rule, and how that is put into words."""
+
+    is_allowed: bool
+    message: str
+    rule: str | None = None
+
+
+class Policy:
+    """A bundle, compiled for one graph or for the server; safe to share between threads."""
+
+    def __init__(self, bundle: Bundle, *, graph: str = "graph") -> None:
+        self.bundle = bundle
+        self.limits_types = any(rule.types is not None for rule in bundle.rules)
+        self._cedar = CedarPolicy(bundle, graph=graph)
+        self._known: dict[tuple[str | None, Act], Decision] = {}
+
+    def check(self, actor: str | None, act: Act) -> None:
+        """Raise `PolicyDeniedError` unless an act is allowed to an actor."""
+        found = self._known.get((actor, act)) or self.decide(actor, act)
+        if not found.is_allowed:
+            hint = "name an actor, or open the graph with one" if actor is None else None
+            raise PolicyDeniedError(found.message, actor=actor, action=act.action, hint=hint)
+
+    def decide(self, actor: str | None, act: Act) -> Decision:
+        """The decision about an act; what cannot be decided raises `PolicyFailedError`."""
+        if actor is None:
+            return Decision(False, f"policy denies {act}: no actor is named")
+        if actor not in self.bundle.actors:
+            # Not kept: anything may call itself anything.
+            return Decision(False, f"policy denies {act} to unknown actor '{actor}'")
+        key = actor, act
+        found = self._known.get(key)
+        if found is None:
+            found = self._evaluate(actor, act)
+            while len(self._known) >= DECISIONS_MAX:
+                self._known.pop(next(iter(self._known)), None)
+            self._known[key] = found
+        return found
+
+    def _evaluate(self, actor: str, act: Act) -> Decision:
+        rules = self._cedar.find_permits(actor, act)
+        if rules:
+            return Decision(True, f"policy allows {act} to actor '{actor}'", rules[0])
+        return Decision(False, f"policy denies {act} to actor '{actor}'")
+
+
+def load_policy(path: str | os.PathLike[str], *, graph: str = "graph") -> Policy:
+    """The bundle of a graph in a file, compiled."""
+    return Policy(load_bundle(path, kind=BundleKind.GRAPH), graph=graph)

@@ -1,0 +1,311 @@
+"""Bundles from YAML: groups, protected branches and rules that allow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from omnigraph.config.yaml_reader import (
+    FieldKind,
+    FieldSpec,
+    Findings,
+    Position,
+    Section,
+    SectionSchema,
+    iter_named_nodes,
+    parse_document,
+    position_of,
+    read_section,
+    read_text,
+)
+from omnigraph.errors import PolicyInvalidError
+from omnigraph.lang.quoting import sanitize_text
+from omnigraph.lang.spellcheck import suggest_similar
+from omnigraph.policy.acts import (
+    BRANCH_ACTIONS,
+    CARRIED_ACTIONS,
+    SERVER_ACTIONS,
+    TARGET_ACTIONS,
+    TYPE_ACTIONS,
+    Action,
+)
+
+VERSION: Final = 1
+_ACTIONS: Final = tuple(map(str, Action))
+
+
+class Scope(StrEnum):
+    """Which branches a rule covers."""
+
+    ANY = "any"
+    PROTECTED = "protected"
+    UNPROTECTED = "unprotected"
+
+
+class BundleKind(StrEnum):
+    """What a bundle is bound to."""
+
+    GRAPH = "graph"
+    SERVER = "server"
+
+
+_SCOPES: Final = tuple(map(str, Scope))
+BUNDLE: Final = SectionSchema(
+    "policy",
+    "A policy bundle: a file that says who may do what.",
+    (
+        FieldSpec("version", FieldKind.INTEGER, "The version of the format: 1.", True),
+        FieldSpec("groups", FieldKind.NAMED, "Lists of actors by the name of the group."),
+        FieldSpec(
+            "protected_branches", FieldKind.TEXTS, "Branches that scopes distinguish.", False
+        ),
+        FieldSpec("rules", FieldKind.SECTIONS, "What is allowed; all else is denied.", True, ()),
+    ),
+)
+RULE: Final = SectionSchema(
+    "rule",
+    "One rule of `rules`.",
+    (
+        FieldSpec("id", FieldKind.TEXT, "Its name in decisions.", True),
+        FieldSpec("allow", FieldKind.SECTION, "Whom it allows what.", True),
+    ),
+)
+ALLOW: Final = SectionSchema(
+    "allow",
+    "What a rule allows.",
+    (
+        FieldSpec("actors", FieldKind.SECTION, "`{group: NAME}`.", True),
+        FieldSpec("actions", FieldKind.TEXTS, "The actions.", True, (), _ACTIONS),
+        FieldSpec(
+            "branch_scope",
+            FieldKind.TEXT,
+            "Which branches, of `read`, `export` and `change`.",
+            False,
+            None,
+            _SCOPES,
+        ),
+        FieldSpec(
+            "target_branch_scope",
+            FieldKind.TEXT,
+            "Which target branches, of `schema_apply` and `branch_*`.",
+            False,
+            None,
+            _SCOPES,
+        ),
+        FieldSpec("queries", FieldKind.TEXTS, "Stored queries of `invoke_query`; `*` matches any."),
+        FieldSpec("types", FieldKind.ANY, "Names of types, or `{NAME: all}`."),
+        FieldSpec(
+            "carries",
+            FieldKind.TEXTS,
+            "What the stored queries of the rule may do inside: `read`, `change`.",
+            False,
+            (),
+            tuple(sorted(map(str, CARRIED_ACTIONS))),
+        ),
+    ),
+)
+ACTORS: Final = SectionSchema(
+    "actors",
+    "Whom a rule is for.",
+    (FieldSpec("group", FieldKind.TEXT, "A group of `groups`.", True),),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule; `queries` and `types` are None where it covers all of them."""
+
+    id: str
+    group: str
+    actions: tuple[Action, ...]
+    scope: Scope = Scope.ANY
+    queries: tuple[str, ...] | None = None
+    types: tuple[str, ...] | None = None
+    carries: tuple[Action, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A bundle that was read: its groups with their actors, and its rules in order."""
+
+    file: str
+    kind: BundleKind
+    groups: Mapping[str, tuple[str, ...]]
+    protected_branches: frozenset[str]
+    rules: tuple[Rule, ...]
+    actors: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        named = (actor for members in self.groups.values() for actor in members)
+        object.__setattr__(self, "actors", frozenset(named))
+
+
+def load_bundle(path: str | os.PathLike[str], *, kind: BundleKind | None = None) -> Bundle:
+    """The bundle in a file; without a kind, that of its first rule."""
+    findings = Findings(os.fspath(path), error=PolicyInvalidError)
+    return _build_bundle(read_text(Path(path), findings), findings, kind)
+
+
+def parse_bundle(text: str, *, file: str, kind: BundleKind | None = None) -> Bundle:
+    """The bundle in a text; `PolicyInvalidError` lists all its problems."""
+    return _build_bundle(text, Findings(file, error=PolicyInvalidError), kind)
+
+
+def _build_bundle(text: str, findings: Findings, kind: BundleKind | None) -> Bundle:
+    section = read_section(parse_document(text, findings), BUNDLE, findings)
+    if section.has_field("version") and section.values["version"] != VERSION:
+        message = f"policy: version {section.values['version']} is not known"
+        findings.add_problem(section.position_of("version"), message, hint=f"write {VERSION}")
+    groups = _read_groups(section.values["groups"], findings)
+    rules: dict[str, Rule] = {}
+    for node in section.values["rules"]:
+        rule, place = _read_rule(node, groups, findings)
+        if rule.id in rules:
+            message = f"rule: two rules have the id '{sanitize_text(rule.id)}'"
+            findings.add_problem(position_of(node), message, code="duplicate_rule")
+        kind = kind or _guess_kind(rule)
+        _check_kind(rule.actions, kind, place, findings)
+        rules[rule.id] = rule
+    findings.raise_if_any()
+    protected = frozenset(section.values["protected_branches"] or ())
+    found = tuple(rules.values())
+    return Bundle(findings.file, kind or BundleKind.GRAPH, groups, protected, found)
+
+
+def _guess_kind(rule: Rule) -> BundleKind:
+    is_server = any(action in SERVER_ACTIONS for action in rule.actions)
+    return BundleKind.SERVER if is_server else BundleKind.GRAPH
+
+
+def _read_groups(node: yaml.MappingNode | None, findings: Findings) -> dict[str, tuple[str, ...]]:
+    groups: dict[str, tuple[str, ...]] = {}
+    for name, place, members in () if node is None else iter_named_nodes(node):
+        if not name.strip():
+            findings.add_problem(place, "groups: a group needs a name")
+        if not isinstance(members, yaml.SequenceNode) or not members.value:
+            message = f"groups: '{sanitize_text(name)}' expects: a list of actors"
+            findings.add_problem(position_of(members), message)
+            groups[name] = ()
+            continue
+        groups[name] = tuple(_read_actor(each, name, findings) for each in members.value)
+    return groups
+
+
+def _read_actor(node: yaml.Node, group: str, findings: Findings) -> str:
+    if isinstance(node, yaml.ScalarNode) and str(node.value).strip():
+        return str(node.value)
+    message = f"groups: an actor of '{sanitize_text(group)}' is empty"
+    findings.add_problem(position_of(node), message)
+    return ""
+
+
+def _read_rule(
+    node: yaml.Node, groups: Mapping[str, object], findings: Findings
+) -> tuple[Rule, Position]:
+    """A rule, and where its actions are."""
+    section = read_section(node, RULE, findings)
+    if section.values["allow"] is None:
+        return Rule(section.get_text("id"), "", ()), section.position
+    allow = read_section(section.values["allow"], ALLOW, findings)
+    actors = read_section(allow.values["actors"], ACTORS, findings)
+    group = actors.get_text("group")
+    if group and group not in groups:
+        hint = suggest_similar(group, groups) or "declare it under 'groups'"
+        message = f"rule: unknown group '{sanitize_text(group)}'"
+        findings.add_problem(actors.position_of("group"), message, hint=hint, code="unknown_group")
+    actions = tuple(dict.fromkeys(map(Action, allow.values["actions"])))
+    if not actions and allow.has_field("actions"):
+        findings.add_problem(allow.position_of("actions"), "allow: 'actions' is empty")
+    queries = allow.values["queries"]
+    if queries is not None:
+        _require_actions("queries", actions, {Action.INVOKE_QUERY}, allow, findings)
+    carries = tuple(dict.fromkeys(map(Action, allow.values["carries"])))
+    if carries:
+        _require_actions("carries", actions, {Action.INVOKE_QUERY}, allow, findings)
+    rule = Rule(
+        section.get_text("id"),
+        group,
+        actions,
+        _read_scope(actions, allow, findings),
+        queries,
+        _read_types(actions, allow, findings),
+        carries,
+    )
+    return rule, allow.position_of("actions")
+
+
+def _check_kind(
+    actions: Iterable[Action], kind: BundleKind, place: Position, findings: Findings
+) -> None:
+    is_server = kind is BundleKind.SERVER
+    for action in actions:
+        if (action in SERVER_ACTIONS) != is_server:
+            right = "the cluster" if action in SERVER_ACTIONS else "a graph"
+            message = f"allow: '{action}' is not an action of a {kind} bundle"
+            hint = f"put it into a bundle that applies to {right}"
+            findings.add_problem(place, message, hint=hint, code="wrong_bundle_kind")
+
+
+def _read_scope(actions: tuple[Action, ...], allow: Section, findings: Findings) -> Scope:
+    given = [
+        (name, supported)
+        for name, supported in (
+            ("branch_scope", BRANCH_ACTIONS),
+            ("target_branch_scope", TARGET_ACTIONS),
+        )
+        if allow.has_field(name)
+    ]
+    if len(given) > 1:
+        message = "allow: 'branch_scope' and 'target_branch_scope' exclude each other"
+        hint = "write a rule for each"
+        findings.add_problem(allow.position_of("target_branch_scope"), message, hint=hint)
+        return Scope.ANY
+    for name, supported in given:
+        _require_actions(name, actions, supported, allow, findings)
+        return Scope(allow.get_text(name) or Scope.ANY)
+    return Scope.ANY
+
+
+def _require_actions(
+    name: str,
+    actions: Iterable[Action],
+    supported: Iterable[Action],
+    allow: Section,
+    findings: Findings,
+) -> None:
+    """Every action of a rule must support a key, which would else widen or narrow nothing."""
+    allowed = frozenset(supported)
+    for action in actions:
+        if action not in allowed:
+            known = ", ".join(sorted(allowed))
+            message = f"allow: '{action}' has no '{name}'"
+            hint = f"{known} has" if len(allowed) == 1 else f"{known} have"
+            findings.add_problem(allow.position_of(name), message, hint=hint)
+
+
+def _read_types(
+    actions: tuple[Action, ...], allow: Section, findings: Findings
+) -> tuple[str, ...] | None:
+    node: yaml.Node | None = allow.values["types"]
+    if node is None:
+        return None
+    _require_actions("types", actions, TYPE_ACTIONS, allow, findings)
+    names: list[str] = []
+    if isinstance(node, yaml.MappingNode):
+        for name, _, value in iter_named_nodes(node):
+            names.append(name)
+            if not isinstance(value, yaml.ScalarNode) or value.value != "all":
+                message = f"allow: the rows of type '{sanitize_text(name)}' cannot be limited"
+                findings.add_problem(position_of(value), message, hint="write `all`")
+    else:
+        items = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        names = [str(each.value) for each in items if isinstance(each, yaml.ScalarNode)]
+    if not names or not all(name.strip() for name in names):
+        findings.add_problem(position_of(node), "allow: 'types' expects: names of types")
+    return tuple(names)
