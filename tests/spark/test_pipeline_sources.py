@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from omnigraph.bulk.task_runner import Stage
 from omnigraph.errors import SourceFailedError, SourceRefusedError
-from omnigraph.pipelines.config.definition import FileSource, PostgresSource
+from omnigraph.pipelines.config.definition import FileSource, Incremental, PostgresSource
 from omnigraph.pipelines.run.pipeline_run import RunOptions, run_pipeline
 from omnigraph.pipelines.sources import open_source, read_source_state
 from omnigraph.pipelines.sources.postgres_source import open_cursor
@@ -287,3 +287,46 @@ def test_files_on_s3_are_read_by_tasks(s3: S3Server, spark: SparkSession) -> Non
             records = found.select("login", "age").toArrow().to_pylist()
         assert [(each["login"], each["age"]) for each in records] == rows
     s3.forget(bucket)
+
+
+def test_a_cursor_reads_the_new_rows_of_postgres(postgres: str, spark: SparkSession) -> None:
+    with open_cursor(postgres) as cursor:
+        cursor.execute("CREATE TABLE changed (id int, at timestamptz)")
+        cursor.execute(
+            "INSERT INTO changed SELECT i, '2026-01-01Z'::timestamptz FROM generate_series(1, 50) i"
+        )
+        cursor.execute("INSERT INTO changed VALUES (51, NULL)")
+
+    def read(source: PostgresSource, after: Any) -> tuple[list[int], Any]:
+        state = read_source_state(source, after=after)
+        with open_source(source, state, spark) as found:
+            ids = found.select("id").toArrow()["id"].to_pylist()
+        assert state.is_empty == (not ids)
+        return sorted(ids), state.position
+
+    by_time = PostgresSource(postgres, table="changed", incremental=Incremental("at", lag_s=60))
+    by_key = PostgresSource(
+        postgres, query="SELECT * FROM changed", key="id", incremental=Incremental("id")
+    )
+    first, at = read(by_time, None)
+    assert first == list(range(1, 52))
+    keys, key_at = read(by_key, None)
+    assert keys == first
+    # Nothing is new: within the lag there is what there was.
+    assert read_source_state(by_time, after=at).is_empty
+    assert read(by_key, key_at)[0] == []
+    with open_cursor(postgres) as cursor:
+        cursor.execute(
+            "INSERT INTO changed VALUES (52, '2025-12-31 23:59:30Z'), (53, '2025-01-01Z')"
+        )
+    late, at = read(by_time, at)
+    assert late == [*range(1, 51), 52]
+    assert read_source_state(by_time, after=at).is_empty
+    with open_cursor(postgres) as cursor:
+        cursor.execute("UPDATE changed SET at = '2026-01-02Z' WHERE id = 7")
+    # The window reaches down to the lag before the last position, and up to the new row.
+    assert 7 in read(by_time, at)[0]
+    assert read(by_key, key_at)[0] == [52, 53]
+    wrong = PostgresSource(postgres, table="changed", incremental=Incremental("id", lag_s=1))
+    with pytest.raises(SourceRefusedError, match="'lag' is for times; 'id' is of type integer"):
+        read_source_state(wrong)

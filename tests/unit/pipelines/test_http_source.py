@@ -11,7 +11,7 @@ import pytest
 
 from omnigraph.errors import ResourceLimitError, SourceFailedError, SourceRefusedError
 from omnigraph.pipelines.config.definition import HttpSource, Paging
-from omnigraph.pipelines.sources.http_source import _encode_record, describe_position, read_pages
+from omnigraph.pipelines.sources.http_source import describe_position, encode_record, read_pages
 
 # A server looks so often whether it should end.
 POLL_S = 0.01
@@ -145,5 +145,5 @@ def test_the_ledger_sees_no_more_of_an_address_than_its_service(url: str, told: 
 
 
 def test_half_of_a_character_is_kept_as_its_escape() -> None:
-    assert _encode_record({"a": "é\ud800"}) == r'{"a": "\u00e9\ud800"}'
-    assert _encode_record({"a": "é"}) == '{"a": "é"}'
+    assert encode_record({"a": "é\ud800"}) == r'{"a": "\u00e9\ud800"}'
+    assert encode_record({"a": "é"}) == '{"a": "é"}'

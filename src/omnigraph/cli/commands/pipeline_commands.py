@@ -67,6 +67,10 @@ class RunRequest:
             "--approve", metavar="DIGEST", help="The digest of a definition that overwrites data."
         ),
     ] = None
+    is_full: Annotated[
+        bool,
+        typer.Option("--full", help="Read sources that are read by increments from the beginning."),
+    ] = False
     is_stream: Annotated[
         bool, typer.Option("--stream", help="Take new files as they come, until interrupted.")
     ] = False
@@ -78,6 +82,8 @@ class RunRequest:
     def __post_init__(self) -> None:
         if self.is_available_now and not self.is_stream:
             raise typer.BadParameter("--available-now needs --stream")
+        if self.is_stream and self.is_full:
+            raise typer.BadParameter("--full and --stream exclude each other")
         if self.is_stream and self.slot is not None:
             raise typer.BadParameter("--slot and --stream exclude each other")
 
@@ -142,6 +148,7 @@ def run(
         options = _import_module("run.pipeline_run").RunOptions(
             slot=occasion.slot,
             approve=occasion.approve,
+            is_full=occasion.is_full,
             actor=scope.actor,
             spark=_build_spark_options(spark),
             progress=bars.stages,

@@ -190,6 +190,9 @@ VALUE: Final = SectionSchema(
 _COLUMNS_FIELD: Final = FieldSpec(
     "columns", FieldKind.TEXT, "The columns, as Spark writes them: `name string, age int`."
 )
+_INCREMENTAL_FIELD: Final = FieldSpec(
+    "incremental", FieldKind.SECTION, "Read only what is new since the last run."
+)
 FILES: Final = SectionSchema(
     "files",
     "On disk or S3. JSON has an object on each line. CSV has a header; its columns are texts.",
@@ -224,6 +227,13 @@ FILES: Final = SectionSchema(
             normalize=normalize_encoding,
         ),
         FieldSpec("options", FieldKind.NAMED, "How S3 is reached, beside the `AWS_…` environment."),
+        FieldSpec(
+            "new_files",
+            FieldKind.BOOLEAN,
+            "Whether a run reads only files that are new or changed since the last run.",
+            False,
+            False,
+        ),
     ),
 )
 POSTGRES: Final = SectionSchema(
@@ -240,6 +250,7 @@ POSTGRES: Final = SectionSchema(
         FieldSpec(
             "ranges", FieldKind.INTEGER, "How many ranges are read in parallel.", False, 8, (), 1
         ),
+        _INCREMENTAL_FIELD,
     ),
 )
 HTTP: Final = SectionSchema(
@@ -255,6 +266,31 @@ HTTP: Final = SectionSchema(
         FieldSpec("paging", FieldKind.SECTION, "How to get the next page."),
         FieldSpec("timeout", FieldKind.SPAN, "How long to wait for an answer.", False, 30),
         _COLUMNS_FIELD,
+        _INCREMENTAL_FIELD,
+    ),
+)
+INCREMENTAL: Final = SectionSchema(
+    "incremental",
+    "A run reads the records whose cursor is above the highest one of the last run.",
+    (
+        FieldSpec(
+            "cursor",
+            FieldKind.TEXT,
+            "A column that grows: a time of change, or a key that counts up.",
+            True,
+        ),
+        FieldSpec(
+            "lag",
+            FieldKind.SPAN,
+            "How far below the last time records may still appear: those are read again.",
+            False,
+            0,
+        ),
+        FieldSpec(
+            "param",
+            FieldKind.TEXT,
+            "HTTP: the parameter that asks the service for records after the position.",
+        ),
     ),
 )
 PAGING: Final = SectionSchema(
@@ -341,6 +377,7 @@ SECTION_SCHEMAS: Final = (
     POSTGRES,
     HTTP,
     PAGING,
+    INCREMENTAL,
     GRAPH_FEED,
     KAFKA,
 )

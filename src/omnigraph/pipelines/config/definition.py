@@ -19,6 +19,18 @@ SLOT_DELAY_MAX: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
+class Incremental:
+    """What is new in a source: records whose cursor is above that of the last run.
+
+    `param` is the parameter of an HTTP service that takes the position.
+    """
+
+    cursor: str
+    lag_s: int = 0
+    param: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FileSource:
     """Files on disk or S3; paths are absolute, or addresses."""
 
@@ -29,6 +41,8 @@ class FileSource:
     is_multiline: bool = False
     encoding: str = "utf-8"
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    # Only files that the last run did not see as they are now.
+    is_new_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +55,7 @@ class PostgresSource:
     query: str | None = None
     key: str | None = None
     ranges: int = 8
+    incremental: Incremental | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +84,7 @@ class HttpSource:
     paging: Paging = Paging()
     timeout_s: int = 30
     columns: str | None = None
+    incremental: Incremental | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +116,17 @@ class KafkaSource:
 
 
 Source: TypeAlias = FileSource | PostgresSource | HttpSource | FeedSource | KafkaSource
+
+
+def is_incremental(source: Source) -> bool:
+    """Whether a run reads only what is new in a source that has all records at all times."""
+    match source:
+        case FileSource():
+            return source.is_new_only
+        case PostgresSource() | HttpSource():
+            return source.incremental is not None
+        case _:
+            return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from omnigraph.pipelines.config.definition import (
     RunBranch,
     Target,
     TargetGraph,
+    is_incremental,
     is_schedule,
 )
 from omnigraph.pipelines.config.mapping_reader import read_rules
@@ -106,6 +107,7 @@ def read_valid_parts(path: Path, findings: Findings) -> Pipeline:
     )
     if declared:
         _check_rule_sources(targets, tuple(declared), findings)
+        _check_increments(pipeline, findings)
     return pipeline
 
 
@@ -283,6 +285,16 @@ def _check_rule_sources(
                     hint=hint,
                 )
         findings.problems.extend(own.problems)
+
+
+def _check_increments(pipeline: Pipeline, findings: Findings) -> None:
+    """Report targets that what is new would replace as if it were everything."""
+    parts = [name for name, source in pipeline.sources.items() if is_incremental(source)]
+    for target in pipeline.targets if parts else ():
+        if target.mode == "overwrite":
+            message = f"'mode: overwrite' would leave only what is new in {', '.join(parts)}"
+            hint = "use mode merge, or read the whole source"
+            findings.add_problem(target.position, message, hint=hint)
 
 
 def _resolve_path(text: str | None, reader: SourceReader) -> Path | None:

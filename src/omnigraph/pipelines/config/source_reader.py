@@ -27,6 +27,7 @@ from omnigraph.pipelines.config.definition import (
     FeedSource,
     FileSource,
     HttpSource,
+    Incremental,
     KafkaSource,
     Paging,
     PostgresSource,
@@ -127,6 +128,7 @@ class SourceReader:
             is_multiline=bool(section.values["multiline"]),
             encoding=section.get_text("encoding"),
             options=self._read_texts("options", section),
+            is_new_only=bool(section.values["new_files"]),
         )
 
     def read_postgres(self, section: Section) -> Source:
@@ -140,6 +142,7 @@ class SourceReader:
             query=section.find_text("query"),
             key=section.find_text("key"),
             ranges=section.values["ranges"],
+            incremental=self._read_incremental(section),
         )
 
     def read_http(self, section: Section) -> Source:
@@ -156,7 +159,17 @@ class SourceReader:
             paging=Paging() if paging is None else self._read_paging(paging),
             timeout_s=section.values["timeout"],
             columns=section.find_text("columns"),
+            incremental=self._read_incremental(section),
         )
+
+    def _read_incremental(self, section: Section) -> Incremental | None:
+        node = section.values["incremental"]
+        if node is None:
+            return None
+        own = read_section(node, config_schema.INCREMENTAL, self.findings)
+        if own.has_field("param") and "table" in section.values:
+            self.findings.add_problem(own.position_of("param"), "'param' is for HTTP services")
+        return Incremental(own.get_text("cursor"), own.values["lag"], own.find_text("param"))
 
     def _read_paging(self, node: yaml.Node) -> Paging:
         section = read_section(node, config_schema.PAGING, self.findings)

@@ -74,6 +74,8 @@ class RunOptions:
     slot: str | None = None
     actor: str | None = None
     approve: str | None = None
+    # Whether sources that are read by increments begin anew.
+    is_full: bool = False
     spark: SparkOptions | None = None
     environment: Mapping[str, str] | None = None
     progress: Any = None  # Any: what the load of frames takes
@@ -101,7 +103,8 @@ def run_with_records(
             resolver.require_secrets()
             graphs = running.open_graphs()
             sources = {name: resolver.resolve_source(name) for name in pipeline.sources}
-            wanted = SlotRequest(asked.slot, is_scheduled=asked.trigger == SCHEDULE)
+            is_scheduled = asked.trigger == SCHEDULE
+            wanted = SlotRequest(asked.slot, is_scheduled=is_scheduled, is_full=asked.is_full)
             slot = choose_slot(pipeline, sources, ledger, wanted)
         except BaseException as failure:
             log = ledger.start_run(running.build_start_event(asked.slot or "", None, ()))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from omnigraph.errors import SourceRefusedError
@@ -28,6 +28,8 @@ class SlotRequest:
 
     slot: str | None
     is_scheduled: bool = False
+    # Whether sources that are read by increments begin anew.
+    is_full: bool = False
 
     @property
     def is_explicit(self) -> bool:
@@ -53,6 +55,14 @@ class Slot:
         return {name: found.position for name, found in self.source_states.items()}
 
     @property
+    def resume(self) -> dict[str, Any]:  # Any: as above
+        """What a batch keeps of it, for the next one."""
+        return {
+            name: found.position if found.resume is None else found.resume
+            for name, found in self.source_states.items()
+        }
+
+    @property
     def is_empty(self) -> bool:
         """Whether every source is followed and has nothing new."""
         return all(found.is_empty for found in self.source_states.values())
@@ -63,7 +73,7 @@ def choose_slot(
 ) -> Slot:
     """The slot of a run that begins now."""
     if any(is_followed(source) for source in sources.values()):
-        return _choose_batch(sources, ledger)
+        return _choose_batch(sources, ledger, is_full=asked.is_full)
     surveys = {name: read_source_state(source) for name, source in sources.items()}
     contents = [found.content for found in surveys.values()]
     # The same files are the same work, also in the next hour of a schedule.
@@ -82,24 +92,26 @@ def _find_unfinished_slot(ledger: Ledger) -> str | None:
     return None if last is None or last.status == SUCCEEDED else last.slot or None
 
 
-def _choose_batch(sources: Mapping[str, Source], ledger: Ledger) -> Slot:
-    """The last batch again if it was not finished, else the next one.
+def _choose_batch(sources: Mapping[str, Source], ledger: Ledger, *, is_full: bool) -> Slot:
+    """The last batch again if it was not finished, else the next one; a full one is the next.
 
     Two runs at once name the same batch, because only one can say what it is.
     """
     last = ledger.find_last_batch()
-    if last is not None and not ledger.is_batch_finished(last[0]):
+    if last is not None and not is_full and not ledger.is_batch_finished(last[0]):
         number, batch = last
     else:
         number = 0 if last is None else last[0] + 1
-        after = {} if last is None else last[1]["position"]
+        after = {} if last is None or is_full else last[1]["position"]
         fresh = {
             name: read_source_state(each, after=after.get(name)) for name, each in sources.items()
         }
         slot = Slot(_format_batch_name(number, fresh), fresh)
         if slot.is_empty and last is not None:
             return slot
-        batch = ledger.claim_batch(number, {"position": slot.position, "slot": slot.name})
+        batch = ledger.claim_batch(number, {"position": slot.resume, "slot": slot.name})
+        if batch["slot"] == slot.name:
+            return replace(slot, batch=number)
     position = batch["position"]
     added = [name for name, each in sources.items() if is_followed(each) and name not in position]
     if added:

@@ -10,6 +10,7 @@ the same position. Files are not pinned: after reading them, the caller checks w
     file_source         files on disk or S3
     postgres_source     a table or query of PostgreSQL, at one snapshot
     http_source         pages of an HTTP service, staged for tasks
+    http_increments     what is new in an HTTP service
     kafka_source        ranges of topics
     graph_feed_source   the change feed of another graph
     json_frames         JSON texts as frames, for the kinds that have them

@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
@@ -118,6 +118,24 @@ def compute_digest(found: FileListing) -> str:
     """The same for the same files; another when one of them changes."""
     parts = [f"{file.uri}\0{file.size}\0{file.mark}" for file in found.files]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def select_new_files(
+    found: FileListing, after: JsonObject | None, at: JsonObject | None
+) -> tuple[FileListing, JsonObject]:
+    """The files that are not as they were after a run, or those of a run that is repeated.
+
+    With them comes what the next run needs: the marks of all files, so that a file counts as new
+    whenever it is not the one that was there last.
+    """
+    if at is not None:
+        names = frozenset(at["new"])
+        return replace(found, files=tuple(f for f in found.files if f.uri in names)), at
+    marks = {file.uri: compute_digest(replace(found, files=(file,))) for file in found.files}
+    known = frozenset((after or {}).get("known", ()))
+    new = tuple(file for file in found.files if marks[file.uri] not in known)
+    resume = {"kind": "files", "known": sorted(marks.values()), "new": [file.uri for file in new]}
+    return replace(found, files=new), resume
 
 
 def describe_position(found: FileListing) -> JsonObject:

@@ -71,16 +71,26 @@ def origin_of(url: str) -> str:
 
 
 @contextmanager
-def open_frame(source: HttpSource, spark: SparkSession, staging: str | None) -> Iterator[DataFrame]:
-    """The records of all pages; they are staged at an address, or on this machine, meanwhile."""
+def open_frame(
+    source: HttpSource,
+    spark: SparkSession,
+    staging: str | None,
+    pieces: Iterable[bytes] | None = None,
+) -> Iterator[DataFrame]:
+    """The records of all pages; they are staged at an address, or on this machine, meanwhile.
+
+    `pieces` are those that were read already.
+    """
+    if pieces is None:
+        pages = (pa.array(map(encode_record, page), pa.string()) for page in read_pages(source))
+        pieces = encode_pieces(number_pages(pages))
     with open_staging(staging) as place:
-        count = place.write(
-            pa.array(map(_encode_record, page), pa.string()) for page in read_pages(source)
-        )
+        count = place.write_pieces(pieces)
         yield decode_numbered_lines(place.read_lines(count, spark), source.columns, spark)
 
 
-def _encode_record(record: JsonObject) -> str:
+def encode_record(record: JsonObject) -> str:
+    """A record as a text of JSON."""
     text = json.dumps(record, ensure_ascii=False)
     try:
         text.encode()
@@ -207,7 +217,7 @@ def _decode_document(answer: HttpAnswer) -> Any:  # Any: a JSON document
 
 
 def _extract_records(document: Any, source: HttpSource) -> list[JsonObject]:  # Any: a JSON document
-    found = document if source.records is None else _get_path(document, source.records)
+    found = document if source.records is None else get_path(document, source.records)
     if found is None and source.records is not None:
         raise SourceRefusedError(f"the answer has nothing at '{sanitize_text(source.records)}'")
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
@@ -227,10 +237,10 @@ def _build_next_request(
     request, answer, document = page
     paging, params = source.paging, _build_first_params(source)
     if paging.link is not None:
-        link = answer.next_url if paging.link == _HEADER else _get_path(document, paging.link)
+        link = answer.next_url if paging.link == _HEADER else get_path(document, paging.link)
         return HttpRequest(_join_url(answer.url, str(link))) if link else None
     if paging.cursor is not None:
-        cursor = _get_path(document, paging.cursor)
+        cursor = get_path(document, paging.cursor)
         return _build_request(source, params | {paging.param: str(cursor)}) if cursor else None
     if not found:
         return None
@@ -246,7 +256,7 @@ def _build_request(source: HttpSource, params: dict[str, str]) -> HttpRequest:
     return HttpRequest(source.url, params=params)
 
 
-def _get_path(document: Any, path: str) -> Any:  # Any: a JSON document
+def get_path(document: Any, path: str) -> Any:  # Any: a JSON document
     """What a document has at a path of names with dots between them; None for nothing."""
     for name in path.split("."):
         document = document.get(name) if isinstance(document, dict) else None
@@ -266,9 +276,13 @@ class Staging:
 
     def write(self, pages: Iterable[pa.Array]) -> int:
         """Write pages of JSON texts; answers how many pieces there are."""
+        return self.write_pieces(encode_pieces(number_pages(pages)))
+
+    def write_pieces(self, pieces: Iterable[bytes]) -> int:
+        """Write pieces; answers how many there are."""
         objects, count = _open_objects_at(self.uri), 0
-        for piece in _split_pieces(pages):
-            objects.put(self.path_of(count), _encode_piece(piece))
+        for piece in pieces:
+            objects.put(self.path_of(count), piece)
             count += 1
         return count
 
@@ -313,19 +327,24 @@ def _open_objects_at(uri: str) -> Objects:
     return open_objects(uri, is_durable=False)
 
 
-def _split_pieces(pages: Iterable[pa.Array]) -> Iterator[list[pa.RecordBatch]]:
-    waiting: list[pa.RecordBatch] = []
-    size = 0
+def number_pages(pages: Iterable[pa.Array]) -> Iterator[pa.RecordBatch]:
+    """Pages of JSON texts with the numbers of pages and records, both from 1."""
     for number, page in enumerate(pages, 1):
         rows = np.arange(1, len(page) + 1, dtype=np.int64)
         columns = [np.full(len(page), number, np.int64), rows, page]
-        waiting.append(pa.record_batch(columns, schema=_SCHEMA))
-        size += waiting[-1].nbytes
-        if size >= PIECE_BYTES:
-            yield waiting
-            waiting, size = [], 0
+        yield pa.record_batch(columns, schema=_SCHEMA)
+
+
+def encode_pieces(pages: Iterable[pa.RecordBatch]) -> Iterator[bytes]:
+    """Numbered pages in compressed pieces of about one size."""
+    waiting: list[pa.RecordBatch] = []
+    for page in pages:
+        waiting.append(page)
+        if sum(each.nbytes for each in waiting) >= PIECE_BYTES:
+            yield _encode_piece(waiting)
+            waiting = []
     if waiting:
-        yield waiting
+        yield _encode_piece(waiting)
 
 
 def _encode_piece(batches: Iterable[pa.RecordBatch]) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
@@ -43,9 +44,72 @@ def describe_position(source: PostgresSource) -> JsonObject:
     return {"kind": "postgres", "read": source.table or "a query"}
 
 
+def compute_position(source: PostgresSource, after: Any) -> JsonObject:  # Any: a position, or None
+    """What a run reads: of an increment, from the end of the last position to the newest row.
+
+    Within the lag of that end rows may still appear: a digest of those that are there shows it.
+    """
+    shown = describe_position(source)
+    if source.incremental is None:
+        return shown
+    name, column = source.incremental.cursor, _quote_name(source.incremental.cursor)
+    known = after if after is not None and after.get("cursor") == name else {}
+    start = known.get("to")
+    with open_cursor(source.url) as cursor:
+        condition = "" if start is None else f" WHERE {column} > {_quote_value(start)}"
+        cursor.execute(
+            f"SELECT max({column})::text, pg_typeof(max({column}))::text"  # noqa: S608 — as below
+            f" FROM {_format_relation(source)}{condition}"
+        )
+        newest, type_ = cursor.fetchone()
+        end = start if newest is None else newest
+        position = {**shown, "cursor": name, "type": type_, "from": start, "to": end}
+        if source.incremental.lag_s and end is not None:
+            position["late"] = _read_late_digest(cursor, source, position)
+    return {**position, "is_empty": start == end and position.get("late") == known.get("late")}
+
+
+def is_empty(position: JsonObject) -> bool:
+    """Whether a position is that of an increment without rows."""
+    return bool(position.get("is_empty"))
+
+
+def _read_late_digest(
+    cursor: Any, source: PostgresSource, position: JsonObject
+) -> str:  # Any: as below
+    condition = _build_increment_condition(source, {**position, "from": position["to"]})
+    cursor.execute(
+        f"SELECT count(*) || ':' || coalesce(sum(hashtextextended({_SUBQUERY_ALIAS}::text, 0)), 0)"  # noqa: S608 — as below
+        f" FROM (SELECT * FROM {_format_relation(source)} WHERE {condition}) AS {_SUBQUERY_ALIAS}"
+    )
+    return str(_fetch_single(cursor))
+
+
+def _build_increment_condition(source: PostgresSource, position: JsonObject) -> str | None:
+    """The condition that the rows of a position meet; None where those are all rows."""
+    if source.incremental is None:
+        return None
+    column, lag = _quote_name(source.incremental.cursor), source.incremental.lag_s
+    if position["to"] is None:
+        return "false"
+    end = f"{column} <= {_quote_value(position['to'])}"
+    if position["from"] is None:
+        # Rows without a value are in no other increment.
+        return f"({end} OR {column} IS NULL)"
+    start = _quote_value(position["from"])
+    if lag and not position["type"].startswith(("timestamp", "date")):
+        problem = f"'lag' is for times; '{source.incremental.cursor}' is of type {position['type']}"
+        raise SourceRefusedError(problem, hint="leave 'lag' out, or name another cursor")
+    if lag:
+        start = f"{start}::{position['type']} - interval '{lag} seconds'"
+    return f"{column} > {start} AND {end}"
+
+
 @contextmanager
-def open_frame(source: PostgresSource, spark: SparkSession) -> Iterator[DataFrame]:
-    """The rows of the source; the snapshot is held until the end."""
+def open_frame(
+    source: PostgresSource, spark: SparkSession, position: JsonObject
+) -> Iterator[DataFrame]:
+    """The rows of a position of the source; the snapshot is held until the end."""
     from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 — Spark is here by now
 
     with open_cursor(source.url) as cursor:
@@ -55,7 +119,7 @@ def open_frame(source: PostgresSource, spark: SparkSession) -> Iterator[DataFram
         every = _build_full_query(cursor, source)
         found = _read_columns(cursor, every)
         schema = pa.schema([(field.name, _storage_type_of(field.type)) for field in found])
-        texts = _build_range_queries(cursor, source, every, found)
+        texts = _build_range_queries(cursor, _Increment(source, position), every, found)
         task = partial(read_queries, (source.url, snapshot), tuple(texts), schema)
         count = len(texts)
         rows = spark.range(0, count, 1, count).mapInArrow(task, from_arrow_schema(schema))
@@ -148,18 +212,48 @@ def _build_full_query(cursor: Any, source: PostgresSource) -> str:  # Any: as ab
     return f"SELECT {', '.join(items)} FROM {_format_relation(source)}"  # noqa: S608 — as above
 
 
+@dataclass(frozen=True, slots=True)
+class _Increment:
+    """What is read of a source: all rows, or those of a position."""
+
+    source: PostgresSource
+    position: JsonObject
+
+    @property
+    def condition(self) -> str | None:
+        """The condition that its rows meet."""
+        return _build_increment_condition(self.source, self.position)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether an index finds its rows, so that blocks are not read."""
+        return self.position.get("from") is not None
+
+
 def _build_range_queries(
     cursor: Any,  # Any: as above
-    source: PostgresSource,
+    increment: _Increment,
     every: str,
     found: pa.Schema,
 ) -> list[str]:
-    """The ranges that together are the source, each as a query."""
-    if source.key is not None:
-        _require_integer_key(source.key, found)
-        return _build_key_ranges(cursor, source, every)
+    """The ranges that together are the rows of a position, each as a query."""
+    if (key := increment.source.key) is not None:
+        _require_integer_key(key, found)
+        ranges = _build_key_ranges(cursor, increment)
+    elif increment.is_small:
+        ranges = [None]
+    else:
+        ranges = _build_block_ranges(cursor, increment.source)
+    conditions = [
+        " AND ".join(f"({each})" for each in (range_, increment.condition) if each)
+        for range_ in ranges
+    ]
+    return [f"{every} WHERE {each}" if each else every for each in conditions]
+
+
+def _build_block_ranges(cursor: Any, source: PostgresSource) -> list[str | None]:  # Any: as above
     if source.table is None or _read_relation_kind(cursor, source.table) not in _HEAP_KINDS:
-        return [every]
+        return [None]
     cursor.execute(
         f"SELECT pg_relation_size({_quote_text(source.table)}::regclass)"
         " / current_setting('block_size')::bigint"
@@ -170,8 +264,7 @@ def _build_range_queries(
     # The last range is open: blocks that are added meanwhile hold no row of the snapshot.
     starts, ends = [0, *edges], [*edges, None]
     return [
-        f"{every} WHERE ctid >= '({start},0)'::tid"
-        + ("" if end is None else f" AND ctid < '({end},0)'::tid")
+        f"ctid >= '({start},0)'::tid" + ("" if end is None else f" AND ctid < '({end},0)'::tid")
         for start, end in zip(starts, ends, strict=True)
     ]
 
@@ -186,25 +279,24 @@ def _require_integer_key(key: str, found: pa.Schema) -> None:
         raise SourceRefusedError(f"the key '{name}' is of type {type_}, not of integers", hint=hint)
 
 
-def _build_key_ranges(
-    cursor: Any, source: PostgresSource, every: str
-) -> list[str]:  # Any: as above
+def _build_key_ranges(cursor: Any, increment: _Increment) -> list[str | None]:  # Any: as above
+    source, condition = increment.source, increment.condition or "true"
     key = _quote_name(source.key or "")
     cursor.execute(
-        f"SELECT min({key})::bigint, max({key})::bigint FROM {_format_relation(source)}"  # noqa: S608 — as above
+        f"SELECT min({key})::bigint, max({key})::bigint"  # noqa: S608 — as above
+        f" FROM {_format_relation(source)} WHERE {condition}"
     )
     low, high = cursor.fetchone()
     if low is None:
-        return [every]
+        return [None]
     width = high - low + 1
     ranges = min(source.ranges, width)
     edges = [low + width * at // ranges for at in range(1, ranges)]
     if not edges:
-        return [every]
-    inner = [f"{every} WHERE {key} >= {start} AND {key} < {end}" for start, end in pairwise(edges)]
+        return [None]
+    inner = [f"{key} >= {start} AND {key} < {end}" for start, end in pairwise(edges)]
     # The first and the last are open, and every row is in one of them or between.
-    first = f"{every} WHERE {key} < {edges[0]} OR {key} IS NULL"
-    return [first, *inner, f"{every} WHERE {key} >= {edges[-1]}"]
+    return [f"{key} < {edges[0]} OR {key} IS NULL", *inner, f"{key} >= {edges[-1]}"]
 
 
 def _read_relation_kind(cursor: Any, table: str) -> str:  # Any: as above
@@ -226,6 +318,10 @@ def _fetch_single(cursor: Any) -> Any:  # Any: as above
 def _quote_name(name: str) -> str:
     bare = name.strip('"')
     return '"' + bare.replace('"', '""') + '"'
+
+
+def _quote_value(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _quote_text(text: str) -> str:

@@ -17,12 +17,14 @@ from omnigraph.pipelines.config.definition import (
     KafkaSource,
     PostgresSource,
     Source,
+    is_incremental,
 )
 from omnigraph.pipelines.mapping.mapping_sql import quote_literal, quote_name
 from omnigraph.pipelines.mapping.record_ids import PART, ROW
 from omnigraph.pipelines.sources import (
     file_source,
     graph_feed_source,
+    http_increments,
     http_source,
     kafka_source,
     postgres_source,
@@ -67,12 +69,17 @@ def open_source(
     match source:
         case FileSource():
             with pin_partition_settings(spark):
-                yield file_source.read_frame(source, found.listing, spark)
+                records = file_source.read_frame(source, found.listing, spark)
+                # Without a new file there are only columns, which those of an old one are.
+                yield records.limit(0) if found.is_empty else records
         case PostgresSource():
-            with postgres_source.open_frame(source, spark) as rows:
+            with postgres_source.open_frame(source, spark, found.position) as rows:
                 yield rows
         case HttpSource():
-            with http_source.open_frame(source, spark, staging) as records:
+            pieces = found.listing
+            if pieces is None and source.incremental is not None:
+                pieces = http_increments.read_again(source, found.position)
+            with http_source.open_frame(source, spark, staging, pieces) as records:
                 yield records
         case FeedSource():
             yield graph_feed_source.read_frame(source, found.position, spark)
@@ -128,11 +135,13 @@ class SourceState:
     listing: Any = None  # Any: of each kind its own
     # Of a followed source, whether there is anything after the last position.
     is_empty: bool = False
+    # What the next run needs to know of a followed source, if that is more than the position.
+    resume: Any = None  # Any: JSON
 
 
 def is_followed(source: Source) -> bool:
     """Whether each run goes on where the last one ended."""
-    return isinstance(source, FeedSource | KafkaSource)
+    return isinstance(source, FeedSource | KafkaSource) or is_incremental(source)
 
 
 def read_source_state(
@@ -140,6 +149,8 @@ def read_source_state(
 ) -> SourceState:  # Any: positions
     """Look at a source: of a followed one what is after a position, or again what is at one."""
     match source:
+        case FileSource() if source.is_new_only:
+            return _read_new_files(source, after, at)
         case FileSource():
             found = file_source.list_files(source)
             return SourceState(
@@ -148,7 +159,14 @@ def read_source_state(
                 listing=found,
             )
         case PostgresSource():
-            return SourceState(postgres_source.describe_position(source))
+            position = at or postgres_source.compute_position(source, after)
+            return SourceState(position, is_empty=postgres_source.is_empty(position))
+        case HttpSource() if source.incremental is not None:
+            if at is not None:
+                return SourceState(at, is_empty=http_increments.is_empty(at))
+            position, pieces = http_increments.compute_position(source, after)
+            is_empty = http_increments.is_empty(position)
+            return SourceState(position, listing=pieces, is_empty=is_empty)
         case HttpSource():
             return SourceState(http_source.describe_position(source))
         case FeedSource():
@@ -162,6 +180,18 @@ def read_source_state(
             return SourceState(position, is_empty=kafka_source.count_offsets(position) == 0)
         case _:
             assert_never(source)
+
+
+def _read_new_files(source: FileSource, after: Any, at: Any) -> SourceState:  # Any: positions
+    found = file_source.list_files(source)
+    new, resume = file_source.select_new_files(found, after, at)
+    return SourceState(
+        file_source.describe_position(new),
+        # Any of the old ones has the columns.
+        listing=new if new.files else replace(found, files=found.files[:1]),
+        is_empty=not new.files,
+        resume=resume,
+    )
 
 
 def find_declared_columns(source: Source) -> str | None:
