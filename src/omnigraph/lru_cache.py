@@ -27,12 +27,15 @@ class LruCache(Generic[Key, Value]):
 
     def get(self, key: Key) -> Value | None:
         """The value of a key, which is then the one that was used last."""
-        with self._lock:
-            found = self._sized.get(key)
-            if found is None:
-                return None
+        # Without the lock, which readers would wake each other with: each call is atomic.
+        found = self._sized.get(key)
+        if found is None:
+            return None
+        try:  # noqa: SIM105 — a context takes longer than the look-up
             self._sized.move_to_end(key)
-            return found[0]
+        except KeyError:
+            pass  # evicted meanwhile
+        return found[0]
 
     def peek(self, key: Key) -> Value | None:
         """The value of a key; its place in the order of eviction stays."""

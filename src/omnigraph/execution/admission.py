@@ -5,19 +5,25 @@ between. Threads that run such reads at once get in each other's way at every on
 and together are slower than one thread. One after the other, they are as fast as one. A read that
 turns out to take long does not keep the others waiting: they wait for a bounded time only. Nor does
 one that waits for a store: it has little work, but it would have its turn for all of that time.
+
+To wake another thread takes a good part of a short read, so a thread that comes back soon has the
+next turn too. A thread that has waited for long by that is given its turn by the one before.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from types import TracebackType
 from typing import Final
 
 # A read with more work than this gains from a second core what it loses to other threads.
 SHORT_S: Final = 0.005
-# After so long whatever runs is not short: the next read runs beside it.
+# A read that waited so long is given a turn, unless one other read has its turn all that time.
 WAIT_S_MAX: Final = 0.02
+# After so long again it runs beside the others.
+HANDOVER_S_MAX: Final = 0.05
 # A read that had its turn for long runs beside the others for some runs, more of them each time.
 # Then it has a turn again: maybe it waited for a cold file, or for a thread that has ended.
 BESIDE_GROWTH: Final = 4
@@ -39,9 +45,8 @@ class PlanTiming:
         """Whether the next run is expected to be short, and may keep others waiting."""
         return self.seconds < SHORT_S and not self._left
 
-    def note_turn(self, work_s: float, *, passed_s: float) -> None:
-        """Remember a run that kept others waiting."""
-        self.seconds = work_s
+    def note_turn(self, passed_s: float) -> None:
+        """Remember a run that kept others waiting; its work is measured beside them, if at all."""
         is_slow = passed_s >= SHORT_S
         self._beside = min(max(self._beside, 1) * BESIDE_GROWTH, BESIDE_RUNS_MAX) if is_slow else 0
         self._left = self._beside
@@ -52,23 +57,78 @@ class PlanTiming:
         self._left = max(self._left - 1, 0)
 
 
+class TurnQueue:
+    """Whose turn it is: a lock that a thread takes again at once, while no other waits for long."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._began = 0.0
+        # Those that have waited for long, each with a lock that is released for its turn.
+        self._overdue: deque[threading.Lock] = deque()
+
+    def wait(self) -> bool:
+        """Wait for a turn; whether it came within a bounded time."""
+        is_mine = self._lock.acquire(timeout=WAIT_S_MAX) or self._wait_overdue()
+        if is_mine:
+            self._began = time.monotonic()
+        return is_mine
+
+    def end_turn(self) -> float:
+        """Let the next thread have its turn; the seconds that this one took."""
+        passed_s = time.monotonic() - self._began
+        if self._overdue:
+            self._overdue.popleft().release()
+        else:
+            self._lock.release()
+        return passed_s
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether a thread has its turn."""
+        return self._lock.locked()
+
+    def _wait_overdue(self) -> bool:
+        if time.monotonic() - self._began >= WAIT_S_MAX:
+            return False
+        given = threading.Lock()
+        given.acquire()
+        self._overdue.append(given)
+        try:
+            # The turn that it saw may have ended before it was in the queue.
+            is_mine = self._lock.acquire(blocking=False) or given.acquire(timeout=HANDOVER_S_MAX)
+        except BaseException:
+            if not self._withdraw(given):
+                self.end_turn()
+            raise
+        # A turn that is given in the last moment counts.
+        return not self._withdraw(given) or is_mine
+
+    def _withdraw(self, given: threading.Lock) -> bool:
+        """Stop waiting; whether there was no turn yet."""
+        try:
+            self._overdue.remove(given)
+        except ValueError:
+            return False
+        return True
+
+
 class AdmissionSlot:
     """One run of a read: alone among short ones, or beside all others."""
 
-    __slots__ = ("_began", "_holds", "_lane", "_pace", "_started")
+    __slots__ = ("_holds", "_pace", "_started", "_turns")
 
-    def __init__(self, lane: threading.Lock, pace: PlanTiming) -> None:
-        self._lane = lane
+    def __init__(self, turns: TurnQueue, pace: PlanTiming) -> None:
+        self._turns = turns
         self._pace = pace
         self._holds = False
-        self._started = self._began = 0.0
+        self._started = 0.0
 
     def __enter__(self) -> None:
         if self._pace.is_short:
-            self._holds = self._lane.acquire(timeout=WAIT_S_MAX)
-        self._began = time.monotonic()
-        # The time of this thread alone: waiting for others is not work.
-        self._started = time.thread_time()
+            self._holds = self._turns.wait()
+        if not self._holds:
+            # The time of this thread alone: waiting for others is not work.
+            self._started = time.thread_time()
 
     def __exit__(
         self,
@@ -76,9 +136,7 @@ class AdmissionSlot:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        work_s = time.thread_time() - self._started
         if self._holds:
-            self._lane.release()
-            self._pace.note_turn(work_s, passed_s=time.monotonic() - self._began)
+            self._pace.note_turn(self._turns.end_turn())
         else:
-            self._pace.note_beside(work_s)
+            self._pace.note_beside(time.thread_time() - self._started)

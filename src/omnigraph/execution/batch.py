@@ -61,7 +61,7 @@ class Batch:
         """Some rows, in the order of the places."""
         return Batch(
             len(places),
-            {name: numbers.take(places) for name, numbers in self.nodes.items()},
+            {name: numbers[places] for name, numbers in self.nodes.items()},
             {name: edges.take(places) for name, edges in self.edges.items()},
             None if self.outer is None else self.outer.take(places),
             None if self.scores is None else self.scores.take(pa.array(places)),

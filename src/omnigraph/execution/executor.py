@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
 from omnigraph.embedding.embedder import TimeLimitedEmbedder
 from omnigraph.errors import EmbeddingError
-from omnigraph.execution.admission import AdmissionSlot
+from omnigraph.execution.admission import AdmissionSlot, TurnQueue
 from omnigraph.execution.execution_context import Embedder, ExecutionContext
 from omnigraph.execution.optimizer.access_path import AccessPathChooser
 from omnigraph.execution.optimizer.explain_plan import Explained
@@ -36,7 +35,7 @@ class QueryExecutor:
         self.planner = Planner()
         self._paths = AccessPathChooser(sources)
         self._embed = embed
-        self._short = Lock()
+        self._short = TurnQueue()
 
     def run(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 
@@ -14,6 +15,7 @@ from omnigraph.execution.admission import (
     WAIT_S_MAX,
     AdmissionSlot,
     PlanTiming,
+    TurnQueue,
 )
 
 
@@ -24,48 +26,48 @@ def _work(seconds: float) -> None:
 
 
 def test_a_plan_is_short_as_soon_as_a_run_was() -> None:
-    lane, pace, turns = threading.Lock(), PlanTiming(), []
+    lane, pace, turns = TurnQueue(), PlanTiming(), []
     for seconds in (0.0, 2 * SHORT_S, 0.0):
         with AdmissionSlot(lane, pace):
-            turns.append(lane.locked())
+            turns.append(lane.is_taken)
             _work(seconds)
     # Nothing is known of the first run, and the second one was long.
     assert turns == [False, True, False]
-    assert not lane.locked()
+    assert not lane.is_taken
 
 
 def test_a_read_that_waits_beside_others_is_not_a_long_one() -> None:
-    lane, pace = threading.Lock(), PlanTiming()
+    lane, pace = TurnQueue(), PlanTiming()
     with AdmissionSlot(lane, pace):
         time.sleep(2 * SHORT_S)
     assert pace.is_short
 
 
 def test_a_read_that_waits_for_a_store_rarely_has_its_turn_meanwhile() -> None:
-    lane, pace, turns = threading.Lock(), PlanTiming(), []
+    lane, pace, turns = TurnQueue(), PlanTiming(), []
     for _ in range(60):
         with AdmissionSlot(lane, pace):
-            turns.append(lane.locked())
+            turns.append(lane.is_taken)
             time.sleep(2 * SHORT_S)
     assert [place for place, had_turn in enumerate(turns) if had_turn] == [1, 6, 23]
 
 
 def test_a_read_that_was_slow_once_soon_has_its_turns_again() -> None:
     pace = PlanTiming()
-    pace.note_turn(0.0, passed_s=2 * SHORT_S)
+    pace.note_turn(2 * SHORT_S)
     runs = 0
     while not pace.is_short:
         pace.note_beside(0.0)
         runs += 1
     assert runs == BESIDE_GROWTH
-    pace.note_turn(0.0, passed_s=0.0)
+    pace.note_turn(0.0)
     assert pace.is_short
 
 
 def test_a_read_that_always_waits_is_given_another_turn_after_a_bounded_number_of_runs() -> None:
     pace, runs = PlanTiming(), []
     for _ in range(5):
-        pace.note_turn(0.0, passed_s=1.0)
+        pace.note_turn(1.0)
         runs.append(0)
         while not pace.is_short:
             pace.note_beside(0.0)
@@ -74,19 +76,69 @@ def test_a_read_that_always_waits_is_given_another_turn_after_a_bounded_number_o
 
 
 def test_a_read_that_takes_long_keeps_others_waiting_for_a_bounded_time() -> None:
-    lane, pace = threading.Lock(), PlanTiming()
+    lane, pace = TurnQueue(), PlanTiming()
     pace.seconds = 0.0
-    with lane:
-        started = time.monotonic()
-        with AdmissionSlot(lane, pace):
-            assert time.monotonic() - started >= WAIT_S_MAX / 2
-        # It did not have the turn, so it does not end it either.
-        assert lane.locked()
+    assert lane.wait()
+    started = time.monotonic()
+    with AdmissionSlot(lane, pace):
+        assert time.monotonic() - started >= WAIT_S_MAX / 2
+    # It did not have the turn, so it does not end it either.
+    assert lane.is_taken
+    lane.end_turn()
+    assert not lane.is_taken
+
+
+def test_a_thread_that_waited_for_long_is_given_its_turn_by_one_that_always_comes_back() -> None:
+    lane, turns = TurnQueue(), []
+
+    def wait() -> None:
+        turns.append(lane.wait())
+        lane.end_turn()
+
+    others = [threading.Thread(target=wait) for _ in range(3)]
+    assert lane.wait()
+    for each in others:
+        each.start()
+    returned = 0
+    # Bounded, so that a thread that gets no turn fails the test and does not hang it.
+    while len(turns) < len(others) and returned < 10_000:
+        lane.end_turn()
+        assert lane.wait()
+        returned += 1
+        time.sleep(SHORT_S / 10)
+    lane.end_turn()
+    for each in others:
+        each.join()
+    assert turns == [True] * len(others)
+    assert not lane.is_taken
+
+
+def test_a_turn_that_is_given_to_an_interrupted_thread_goes_on_to_the_next() -> None:
+    lane = TurnQueue()
+    assert lane.wait()
+    late = threading.Timer(2 * WAIT_S_MAX, lane.end_turn)
+
+    def interrupt(*_: object) -> None:
+        late.join()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        late.start()
+        signal.setitimer(signal.ITIMER_REAL, 1.5 * WAIT_S_MAX)
+        # The alarm comes while it is overdue; the turn is given to it before it stops waiting.
+        lane._began = time.monotonic() + WAIT_S_MAX
+        with pytest.raises(KeyboardInterrupt):
+            lane.wait()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert not lane.is_taken
 
 
 def test_a_failure_ends_the_turn() -> None:
-    lane, pace = threading.Lock(), PlanTiming()
+    lane, pace = TurnQueue(), PlanTiming()
     pace.seconds = 0.0
     with pytest.raises(ValueError, match="no"), AdmissionSlot(lane, pace):
         raise ValueError("no")
-    assert not lane.locked()
+    assert not lane.is_taken

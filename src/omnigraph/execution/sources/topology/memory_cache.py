@@ -8,6 +8,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final, Protocol, TypeVar
 
 # In the names of pieces that are made from another piece, whose name comes before.
@@ -244,6 +245,7 @@ class MemoryCache:
             self._queue = deque(entry for entry in self._queue if entry() is not None)
 
 
+@cache
 def compute_default_bytes() -> int:
     """How many bytes to keep without a setting."""
     try:
