@@ -36,14 +36,16 @@ def _history(tables: Tables) -> Iterator[Pin]:
     for size in (10, 100_000, 6_000_000):
         photos = pa.array([b"x" * size] * 3, pa.large_binary())
         rows = world.people(range(size, size + 3)).append_column("photo", photos)
-        pin = tables.append(pin, [tables.write(pin, rows)])
-        yield pin
+        for is_synced in (True, False):
+            pin = tables.append(pin, [tables.write(pin, rows, is_synced=is_synced)])
+            yield pin
     changes: list[Callable[[Pin], Pin]] = [
         lambda pin: world.update(tables, pin, [11], age=5),
         lambda pin: world.delete(tables, pin, [12]),
         lambda pin: world.with_index(tables, pin, "__id", name="by_id"),
         lambda pin: tables.add_columns(pin, pa.schema([("size", pa.int8())])),
-        lambda pin: tables.overwrite(pin, [tables.write(pin, world.people([1]))]),
+        lambda pin: _replace_row(tables, pin),
+        lambda pin: tables.overwrite(pin, [tables.write(pin, world.people([1]), is_synced=False)]),
     ]
     for change in changes:
         pin = change(pin)
@@ -51,6 +53,11 @@ def _history(tables: Tables) -> Iterator[Pin]:
     for number in range(2, 2 + FANOUT):
         pin = world.add(tables, pin, [number])
     yield world.compact(tables, pin)
+
+
+def _replace_row(tables: Tables, pin: Pin) -> Pin:
+    staged = tables.write(pin, world.people([10]), is_synced=False)
+    return tables.replace(pin, dead=world.row_ids(tables, pin, [10]), staged=[staged])
 
 
 def _needed(tables: Tables, pin: Pin, root: Path) -> set[str]:

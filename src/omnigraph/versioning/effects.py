@@ -144,8 +144,8 @@ class TableStore(Protocol):
     def open(self, pin: Pin) -> OpenTable:
         """An immutable view of a version."""
 
-    def write(self, pin: Pin, rows: pa.Table) -> Staged:
-        """Write rows that no version refers to yet."""
+    def write(self, pin: Pin, rows: pa.Table, *, is_synced: bool = True) -> Staged:
+        """Write rows that no version refers to yet; the version syncs what is not synced."""
 
     def discard(self, written: Any) -> None:  # opaque to us
         """Remove files that will never be in a version."""
@@ -283,7 +283,8 @@ class EffectApplier:
 
     def _write_effect(self, effect: Effect, pin: Pin | None) -> Effect:
         def write(pin: Pin, rows: pa.Table) -> Staged:
-            staged = self._tables.write(pin, rows)
+            # Few rows: more are written ahead.
+            staged = self._tables.write(pin, rows, is_synced=False)
             self._own.append(staged)
             return staged
 

@@ -111,7 +111,8 @@ class MemoryTables:
     def open(self, pin: Pin) -> MemoryTable:
         return MemoryTable(self.versions[pin.path, pin.version])
 
-    def write(self, pin: Pin, rows: pa.Table) -> Staged:
+    def write(self, pin: Pin, rows: pa.Table, *, is_synced: bool = True) -> Staged:
+        del is_synced  # memory has nothing to sync
         token = f"file-{next(self.numbers)}"
         self.staged[token] = rows
         return Staged(pin.path, (token,), rows.num_rows)  # type: ignore[arg-type]  # names rows here

@@ -154,11 +154,11 @@ def _stop_at_rows(graph: SmallGraph, meanwhile: Callable[[], object]) -> SmallGr
     class Stopping(MemoryTables):
         is_stopped = False
 
-        def write(self, pin: Pin, rows: pa.Table) -> Staged:
+        def write(self, pin: Pin, rows: pa.Table, *, is_synced: bool = True) -> Staged:
             if not self.is_stopped:
                 self.is_stopped = True
                 meanwhile()
-            return super().write(pin, rows)
+            return super().write(pin, rows, is_synced=is_synced)
 
     tables = graph.tables
     stopping = Stopping(tables.versions, tables.staged, tables.numbers)

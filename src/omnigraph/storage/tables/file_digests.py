@@ -82,9 +82,11 @@ class StoredFile:
         return [f"{folder}/{self.path}", *below]
 
 
-def seal_data(folder: str, fragments: Iterable[FragmentMetadata]) -> list[FragmentMetadata]:
+def seal_data(
+    folder: str, fragments: Iterable[FragmentMetadata], *, has_blobs: bool
+) -> list[FragmentMetadata]:
     """Written fragments whose data files carry their digests; `folder` is that of the table."""
-    return [_seal_fragment(folder, fragment) for fragment in fragments]
+    return [_seal_fragment(folder, fragment, has_blobs=has_blobs) for fragment in fragments]
 
 
 def seal_deletions(folder: str, fragment: FragmentMetadata) -> FragmentMetadata:
@@ -160,21 +162,21 @@ def _list_fragments(
     return (fragment.metadata for fragment in found)
 
 
-def _seal_fragment(folder: str, fragment: FragmentMetadata) -> FragmentMetadata:
+def _seal_fragment(folder: str, fragment: FragmentMetadata, *, has_blobs: bool) -> FragmentMetadata:
     fragment = copy(fragment)
-    fragment.files = [_seal_file(folder, file) for file in fragment.files]
+    fragment.files = [_seal_file(folder, file, has_blobs=has_blobs) for file in fragment.files]
     return fragment
 
 
-def _seal_file(folder: str, file: DataFile) -> DataFile:
+def _seal_file(folder: str, file: DataFile, *, has_blobs: bool) -> DataFile:
     name = file._path  # noqa: SLF001  # the public property defines a class on every access
     old = f"{folder}/data/{name}"
     blobs = old.removesuffix(".lance")
-    digest = hash_files([old, *_list_files_below(f"{blobs}/")])
+    digest = hash_files([old, *(_list_files_below(f"{blobs}/") if has_blobs else ())])
     sealed = copy(file)
     sealed._path = f"{name.removesuffix('.lance')}-{digest:016x}.lance"  # noqa: SLF001
     new = f"{folder}/data/{sealed._path}"  # noqa: SLF001
-    if os.path.isdir(blobs):
+    if has_blobs and os.path.isdir(blobs):
         os.rename(blobs, new.removesuffix(".lance"))
     os.rename(old, new)
     return sealed

@@ -130,8 +130,14 @@ class Tables:
         with translate_lance_errors("fragments", path):
             return None if dataset is None else read_fragment_row_ids(dataset, fragments)
 
-    def write(self, pin: Pin, rows: pa.Table | pa.RecordBatchReader) -> Staged:
-        """Write rows beside the table; columns left out must be nullable and read as null."""
+    def write(
+        self, pin: Pin, rows: pa.Table | pa.RecordBatchReader, *, is_synced: bool = True
+    ) -> Staged:
+        """Write rows beside the table; columns left out must be nullable and read as null.
+
+        What is not synced here is synced by the version that this process makes of it: one wait for
+        the disk instead of two.
+        """
         dataset = self._handles.get(pin)
         with translate_lance_errors("write", pin.path):
             schema = to_logical_schema(dataset.schema)
@@ -149,10 +155,10 @@ class Tables:
                     progress=None if is_one else complete,
                 )
             with translate_lance_errors("write", pin.path):
-                fragments += self._seal_fragments(pin.path, written)
-            self._persist_data(
-                pin.path, chain.from_iterable(map(list_file_names, fragments)), schema
-            )
+                fragments += self._seal_fragments(pin.path, schema, written)
+            files = _list_files(chain.from_iterable(map(list_file_names, fragments)), schema)
+            if is_synced:
+                self._disk.persist(pin.path, files)
         except BaseException:
             # Lance removes the file it was at and leaves those before it, though the disk be full.
             with suppress(Exception):
@@ -167,6 +173,7 @@ class Tables:
             rows=sum(fragment.physical_rows for fragment in fragments),
             above=pin.high_water,
             cached_rows=select_cached_rows(rows),
+            unsynced=() if is_synced else tuple(files),
         )
 
     def discard(self, written: Staged | Compacted | Indexed) -> None:
@@ -200,7 +207,7 @@ class Tables:
             fragments = admit_fragments(dataset, staged, pin=pin)
         if not fragments:
             return pin
-        tip = self._commit(pin, LanceOperation.Append(fragments))
+        tip = self._commit(pin, LanceOperation.Append(fragments), files=_list_unsynced(staged))
         self._recent.record_version(tip, pin, staged=staged)
         return tip
 
@@ -231,7 +238,7 @@ class Tables:
             updated_fragments=killed.shrunk,
             new_fragments=fragments,
         )
-        tip = self._commit(pin, operation, files=killed.files)
+        tip = self._commit(pin, operation, files=[*killed.files, *_list_unsynced(staged)])
         self._recent.record_version(tip, pin, dead=dead.cast(pa.uint64()), staged=staged)
         return tip
 
@@ -241,7 +248,7 @@ class Tables:
         with translate_lance_errors("overwrite", pin.path):
             fragments = admit_fragments(dataset, staged, pin=pin)
             operation = LanceOperation.Overwrite(dataset.lance_schema, fragments)
-        return self._commit(pin, operation)
+        return self._commit(pin, operation, files=_list_unsynced(staged))
 
     def add_columns(self, pin: Pin, schema: pa.Schema) -> Pin:
         """The version with these nullable columns at the end, null in every row."""
@@ -282,7 +289,9 @@ class Tables:
         dataset = self._handles.get(plan.pin)
         groups: list[fragment_compaction.Rewritten] = []
         require = partial(self._require_inputs, plan.pin, dataset)
-        seal = partial(self._seal_fragments, plan.pin.path)
+        with translate_lance_errors("compact", plan.pin.path):
+            schema = to_logical_schema(dataset.schema)
+        seal = partial(self._seal_fragments, plan.pin.path, schema)
         try:
             with translate_lance_errors("compact", plan.pin.path):
                 groups.extend(
@@ -290,9 +299,8 @@ class Tables:
                         dataset, plan, require_inputs=require, seal=seal
                     )
                 )
-                schema = to_logical_schema(dataset.schema)
             compacted = Compacted(plan.pin, tuple(groups))
-            self._persist_data(plan.pin.path, compacted.files, schema)
+            self._disk.persist(plan.pin.path, _list_files(compacted.files, schema))
         except BaseException:
             with suppress(Exception):
                 self.discard(Compacted(plan.pin, tuple(groups)))
@@ -399,21 +407,17 @@ class Tables:
         self._verifier.require_inputs(pin.path, file_digests.list_data_files(dataset, fragments))
 
     def _seal_fragments(
-        self, path: str, fragments: Iterable[FragmentMetadata]
+        self, path: str, schema: pa.Schema, fragments: Iterable[FragmentMetadata]
     ) -> list[FragmentMetadata]:
         if not self._verifier.is_active:
             return list(fragments)
-        return file_digests.seal_data(f"{self.root}/{path}", fragments)
+        has_blobs = any(map(is_blob, schema))
+        return file_digests.seal_data(f"{self.root}/{path}", fragments, has_blobs=has_blobs)
 
     def _seal_segment(self, path: str, segment: Segment) -> Segment:
         if not self._verifier.is_active:
             return segment
         return file_digests.seal_segment(f"{self.root}/{path}", segment)
-
-    def _persist_data(self, path: str, names: Iterable[str], schema: pa.Schema) -> None:
-        files = [f"data/{name}" for name in names]
-        folders = map(sidecars_of, files) if any(map(is_blob, schema)) else ()
-        self._disk.persist(path, [*files, *folders])
 
     def _rewrite(self, compacted: Compacted, pin: Pin) -> fragment_compaction.Replay | None:
         planned, current = self._handles.get(compacted.pin), self._handles.get(pin)
@@ -464,3 +468,13 @@ class Tables:
         tip = self._handles.commit(pin, operation)
         self._disk.persist(pin.path, [*files, manifest_of(self._handles.get(tip))])
         return tip
+
+
+def _list_files(names: Iterable[str], schema: pa.Schema) -> list[str]:
+    """Data files and the folders of their blobs, relative to the table."""
+    files = [f"data/{name}" for name in names]
+    return [*files, *map(sidecars_of, files)] if any(map(is_blob, schema)) else files
+
+
+def _list_unsynced(staged: Sequence[Staged]) -> list[str]:
+    return [name for part in staged for name in part.unsynced]

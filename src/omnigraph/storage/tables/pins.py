@@ -52,6 +52,8 @@ class Staged:
     above: int = 0
     # The rows themselves, if they are few and were written by this process.
     cached_rows: pa.Table | None = field(default=None, compare=False, repr=False)
+    # What the commit has to sync, relative to the table; everything else is on the disk.
+    unsynced: tuple[str, ...] = field(default=(), compare=False, repr=False)
     after_sweep: int = 0
 
     @cached_property
@@ -65,6 +67,7 @@ class Staged:
 
     def to_json(self) -> str:
         """The text that `from_json` reads, for a writer in another process."""
+        assert not self.unsynced, "only the process that wrote them can sync its files"
         return json.dumps(
             {
                 "path": self.path,
