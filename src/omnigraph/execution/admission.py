@@ -76,9 +76,9 @@ class TurnQueue:
     def end_turn(self) -> float:
         """Let the next thread have its turn; the seconds that this one took."""
         passed_s = time.monotonic() - self._began
-        if self._overdue:
+        try:
             self._overdue.popleft().release()
-        else:
+        except IndexError:
             self._lock.release()
         return passed_s
 
