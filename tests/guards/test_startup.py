@@ -37,7 +37,15 @@ COMPLETE_BASH = {
     "COMP_WORDS": "omnigraph query --s",
     "COMP_CWORD": "2",
 }
-NOT_FOR_READS = {"datafusion", "httpx", "obstore.fsspec", "pydantic", "pyspark", "rich.console"}
+NOT_FOR_READS = {
+    "datafusion",
+    "httpx",
+    "obstore.fsspec",
+    "pandas",
+    "pydantic",
+    "pyspark",
+    "rich.console",
+}
 PROGRAM = """
 import sys
 known = set(sys.modules)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Final
 
 import typer
 
@@ -31,6 +33,12 @@ local (nothing but this machine): schema check, fmt, spark, version.
 served and control (a server, a cluster): none in this version.
 """
 
+# Collections of garbage find none in modules that are being loaded, and take a tenth of a start.
+GARBAGE_OBJECTS: Final = 100_000
+# Arrow loads pandas as soon as it is installed, which takes longer than these commands do. Only
+# Spark hands data frames to them.
+_WITHOUT_FRAMES: Final = ("query", "read")
+
 app = make_app(name="omnigraph", cls=CommandLine, epilog=_LEGEND, pretty_exceptions_enable=False)
 
 
@@ -46,6 +54,7 @@ def main() -> None:
     """Run the command line; output that cannot be written is a failure like any other."""
     prepare_streams()
     handle_termination()
+    _prepare_process(sys.argv[1:])
     try:
         try:
             app()
@@ -58,6 +67,23 @@ def main() -> None:
         # The interpreter must not try to flush again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+
+
+class _NoDataFrames:
+    """A finder of modules for which pandas is not installed."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("this command loads no pandas", name=name)
+
+
+def _prepare_process(arguments: Sequence[str]) -> None:
+    """Settings of the whole process, which only its entry point may change."""
+    gc.set_threshold(GARBAGE_OBJECTS, *gc.get_threshold()[1:])
+    is_spark = any(each.startswith("--engine") for each in arguments)
+    if arguments and arguments[0] in _WITHOUT_FRAMES and not is_spark:
+        sys.meta_path.insert(0, _NoDataFrames)
 
 
 def _print_version(is_asked: bool) -> None:
