@@ -61,6 +61,8 @@ def pytest_configure(config: pytest.Config) -> None:
     _keep_files_in_memory()
     # What tests leave behind is theirs alone: no cache in somebody's home.
     os.environ.setdefault(FOLDER_VARIABLE, OFF)
+    # Nor does the config of the developer have a part in them.
+    os.environ["OMNIGRAPH_HOME"] = os.devnull
     if config.getoption("--on") == "s3":
         places.use_s3()
 

@@ -12,8 +12,10 @@ only read texts do not load the engine.
 Packages and modules, from the public surface down to the leaves; each imports only from below:
 
     cli             the command line
+    connection      opens the graph of an address, wherever it is
     pipelines       data pipelines as YAML, on Spark
     spark           bulk work as Spark tasks
+    operator_config servers, profiles, defaults and credentials of a user
     engine          graphs, branches and snapshots as programs use them
     bulk            loads of any size, cut into splits
     writers         loads, mutations, migrations and merges as transactions
@@ -35,10 +37,12 @@ Packages and modules, from the public surface down to the leaves; each imports o
 """
 
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from omnigraph import errors
+    from omnigraph.connection import connect
     from omnigraph.engine import (
         Baseline,
         Blob,
@@ -75,7 +79,6 @@ if TYPE_CHECKING:
         TableInfo,
         Tag,
         Text,
-        connect,
     )
     from omnigraph.engine import create_graph as create
     from omnigraph.engine import open_graph as open  # noqa: A004
@@ -142,6 +145,9 @@ def __getattr__(name: str) -> Any:  # whatever the engine has under the name
         return omnigraph.errors
     if name not in _ENGINE:
         raise AttributeError(f"module 'omnigraph' has no attribute {name!r}")
+    if name == "connect":
+        # By name: packages that this module serves lie below that one.
+        return import_module("omnigraph.connection").connect
     from omnigraph import engine  # noqa: PLC0415 — heavy: see above
 
     found = globals()[name] = getattr(engine, _ENGINE[name])

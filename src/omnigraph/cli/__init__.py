@@ -11,7 +11,7 @@ before anything is read or written.
     command_table      the commands by name, module and summary; loads one when it runs
     command_classes    commands and groups with plain help
     command_registry   how a function becomes a command, with its option groups
-    global_options     the global flags, which commands take them, and graph addresses
+    global_options     the global flags, which commands take them, and the scope of one run
     shared_options     option groups that several commands share
     spark_options      the option group that selects an engine and a Spark session
     graph_access       opens the graph of a command; confirmation and interrupts around a write

@@ -15,7 +15,7 @@ from omnigraph.cli.command_classes import make_app
 from omnigraph.cli.command_errors import handle_termination
 from omnigraph.cli.command_line import CommandLine
 from omnigraph.cli.command_registry import expand_options, register_command
-from omnigraph.cli.global_options import Capability, Scope
+from omnigraph.cli.global_options import Capability, GlobalOptions
 from omnigraph.cli.views import OutputError, finish_output, prepare_streams, print_problems
 from omnigraph.format_version import IR_VERSION
 
@@ -25,12 +25,14 @@ Commands by what they need:
 any address of a graph: query, mutate, load, branch, commit, changes, \
 history, blame, diff, revert, cherry-pick, tag, snapshot, export, blob, schema show, schema apply.
 
+served (a server): alias.
+
 direct (files, or a graph's storage): init, lint, check, pins, schema plan, \
 optimize, cleanup, repair, index, pipeline.
 
-local (nothing but this machine): schema check, fmt, spark, version.
+control (a cluster): none in this version.
 
-served and control (a server, a cluster): none in this version.
+local (nothing but this machine): login, logout, profile, config, schema check, fmt, spark, version.
 """
 
 # Collections of garbage find none in modules that are being loaded, and take a tenth of a start.
@@ -96,7 +98,7 @@ def _print_version(is_asked: bool) -> None:
 @expand_options
 def options(
     ctx: typer.Context,
-    scope: Scope,
+    scope: GlobalOptions,
     is_version_asked: Annotated[
         bool,
         typer.Option(

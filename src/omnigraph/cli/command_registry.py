@@ -11,14 +11,18 @@ import typer
 
 from omnigraph.cli.command_classes import PlainCommand, make_app
 from omnigraph.cli.command_errors import exit_code_of
-from omnigraph.cli.global_options import Capability, Flag, Scope
+from omnigraph.cli.global_options import Capability, Flag, GlobalOptions, Scope
 from omnigraph.cli.views import print_problems
 
 # What verbs take of the scope.
 NO_FLAGS: frozenset[Flag] = frozenset()
-STORE = frozenset({Flag.STORE})
 ACTOR = frozenset({Flag.AS})
-STORE_AND_ACTOR = STORE | ACTOR
+ALL_FLAGS = frozenset(Flag)
+READ_FLAGS = frozenset({Flag.SERVER, Flag.GRAPH, Flag.STORE, Flag.PROFILE})
+WRITE_FLAGS = READ_FLAGS | ACTOR
+STORAGE_FLAGS = frozenset({Flag.CLUSTER, Flag.GRAPH, Flag.STORE, Flag.PROFILE})
+STORE_FLAGS = frozenset({Flag.STORE, Flag.PROFILE})
+CONTROL_FLAGS = frozenset({Flag.CLUSTER, Flag.GRAPH, Flag.PROFILE})
 
 # Any: a command's parameters are read from its signature, whatever they are.
 Command: TypeAlias = Callable[..., Any]
@@ -41,11 +45,11 @@ def register_command(
     def register(function: Command) -> Command:
         wants_scope = "scope" in inspect.signature(function).parameters
 
-        def run(ctx: typer.Context, scope: Scope, **arguments: object) -> None:
-            whole = _merge_scope(ctx, scope)
-            whole.require_supported(ctx.command_path.partition(" ")[2], capability, takes)
-            given = arguments | ({"scope": whole} if wants_scope else {})
-            _run_command(function, given)
+        def run(ctx: typer.Context, scope: GlobalOptions, **arguments: object) -> None:
+            whole, verb = _merge_options(ctx, scope), ctx.command_path.partition(" ")[2]
+            whole.require_supported(verb, capability, takes)
+            made = {"scope": Scope(whole, verb, capability, takes)} if wants_scope else {}
+            _run_command(function, arguments | made)
 
         for position, name in enumerate(names or (None,)):
             command = expand_options(run, like=function)
@@ -59,8 +63,8 @@ def add_group(app: typer.Typer, name: str, help_text: str) -> typer.Typer:
     """A command with commands below it, which takes the global flags too."""
     below = make_app(help=help_text)
 
-    def keep(ctx: typer.Context, scope: Scope) -> None:
-        ctx.obj = _merge_scope(ctx, scope)
+    def keep(ctx: typer.Context, scope: GlobalOptions) -> None:
+        ctx.obj = _merge_options(ctx, scope)
 
     keep.__doc__ = help_text
     below.callback()(expand_options(keep))
@@ -103,7 +107,7 @@ def _iter_parameters(function: Command, like: Command | None) -> Iterator[inspec
         return
     own = inspect.signature(like, eval_str=True).parameters
     yield from (each for name, each in own.items() if name != "scope")
-    scope = inspect.Parameter("scope", inspect.Parameter.KEYWORD_ONLY, annotation=Scope)
+    scope = inspect.Parameter("scope", inspect.Parameter.KEYWORD_ONLY, annotation=GlobalOptions)
     yield from (scope, _CONTEXT)
 
 
@@ -118,8 +122,8 @@ def _iter_options(kind: Any) -> Iterator[inspect.Parameter]:  # Any: a dataclass
         )
 
 
-def _merge_scope(ctx: typer.Context, scope: Scope) -> Scope:
-    return scope.merge(ctx.obj) if isinstance(ctx.obj, Scope) else scope
+def _merge_options(ctx: typer.Context, given: GlobalOptions) -> GlobalOptions:
+    return given.merge(ctx.obj) if isinstance(ctx.obj, GlobalOptions) else given
 
 
 def _run_command(function: Command, arguments: dict[str, object]) -> None:

@@ -100,6 +100,23 @@ COMMANDS: Final = (
         "lint_command",
         "Check the queries of a file against a schema or a graph; exit with 1 if one has an error.",
     ),
+    Entry(
+        "login",
+        "operator_commands",
+        "Store the token of a server, in a file that only you can read.",
+    ),
+    Entry(
+        "logout",
+        "operator_commands",
+        "Remove the token of a server; without one, nothing happens.",
+    ),
+    Entry("profile", "operator_commands", "Look at the profiles of the operator config."),
+    Entry("config", "operator_commands", "Look at the operator config."),
+    Entry(
+        "alias",
+        "operator_commands",
+        "Run the stored query that an alias of the operator config stands for.",
+    ),
     Entry("fmt", "fmt_command", "Format `.pg` and `.gq` files in place; comments are kept."),
 )
 

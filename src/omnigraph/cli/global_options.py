@@ -6,24 +6,30 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from enum import Enum, StrEnum
-from typing import Annotated
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from omnigraph.cli.command_errors import fail
+from omnigraph.cli.views import print_warning
+
+if TYPE_CHECKING:
+    from omnigraph.operator_config import Address, AddressFlags, OperatorConfig
 
 GLOBAL_PANEL = "Global options (before or after the command)"
-_SERVED_SCHEMES = ("http://", "https://")
-_PROFILE_VARIABLE = "OMNIGRAPH_PROFILE"
-# The graph of commands that are not given any.
-GRAPH_VARIABLE = "OMNIGRAPH_GRAPH"
+# A file of an earlier program, which selected graphs by the folder that a command ran in.
+_FOLDER_CONFIG = "omnigraph.yaml"
 
 
 class Capability(StrEnum):
     """What a verb needs to do its work."""
 
     DATA = "data"
+    SERVED = "served"
     DIRECT = "direct (storage-native)"
+    CONTROL = "cluster control"
     LOCAL = "local"
 
 
@@ -48,21 +54,20 @@ class Flag(Enum):
         return self.value[1]
 
 
-_UNSUPPORTED = (Flag.SERVER, Flag.CLUSTER, Flag.GRAPH, Flag.PROFILE)
+def _declare(flag: Flag, metavar: str, description: str) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(
+        flag.spelling, metavar=metavar, help=description, rich_help_panel=GLOBAL_PANEL
+    )
+    return option
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class GlobalOptions:
     """The global flags of one run."""
 
     store: Annotated[
         str | None,
-        typer.Option(
-            Flag.STORE.spelling,
-            metavar="URI",
-            help="The graph's storage: a path, file:// or s3://; $OMNIGRAPH_GRAPH if not given.",
-            rich_help_panel=GLOBAL_PANEL,
-        ),
+        _declare(Flag.STORE, "URI", "The graph's storage: a path, file:// or s3://."),
     ] = None
     graph_uri: Annotated[
         str | None,
@@ -70,15 +75,22 @@ class Scope:
             "--uri", metavar="URI", help="The same as --store.", rich_help_panel=GLOBAL_PANEL
         ),
     ] = None
-    actor: Annotated[
+    server: Annotated[
         str | None,
-        typer.Option(
-            Flag.AS.spelling,
-            metavar="ACTOR",
-            help="Who makes the commits.",
-            rich_help_panel=GLOBAL_PANEL,
-        ),
+        _declare(Flag.SERVER, "NAME|URL", "A server, by its name in the operator config or URL."),
     ] = None
+    cluster: Annotated[
+        str | None,
+        _declare(Flag.CLUSTER, "NAME|ROOT", "A cluster, by its name, directory or storage root."),
+    ] = None
+    graph_id: Annotated[
+        str | None, _declare(Flag.GRAPH, "ID", "The graph of a server or cluster.")
+    ] = None
+    profile: Annotated[
+        str | None,
+        _declare(Flag.PROFILE, "NAME", "A named address; $OMNIGRAPH_PROFILE if not given."),
+    ] = None
+    actor: Annotated[str | None, _declare(Flag.AS, "ACTOR", "Who makes the commits.")] = None
     is_confirmed: Annotated[
         bool,
         typer.Option(
@@ -93,12 +105,8 @@ class Scope:
             "--quiet", help="Do not say where a write goes.", rich_help_panel=GLOBAL_PANEL
         ),
     ] = False
-    server: Annotated[str | None, typer.Option(Flag.SERVER.spelling, hidden=True)] = None
-    cluster: Annotated[str | None, typer.Option(Flag.CLUSTER.spelling, hidden=True)] = None
-    graph_id: Annotated[str | None, typer.Option(Flag.GRAPH.spelling, hidden=True)] = None
-    profile: Annotated[str | None, typer.Option(Flag.PROFILE.spelling, hidden=True)] = None
 
-    def merge(self, outer: Scope) -> Scope:
+    def merge(self, outer: GlobalOptions) -> GlobalOptions:
         """These flags and those given before the command; one given twice must say the same."""
         given = {
             each.name: getattr(outer, each.name)
@@ -128,41 +136,129 @@ class Scope:
     def require_supported(self, verb: str, capability: Capability, takes: frozenset[Flag]) -> None:
         """Refuse a flag that the verb cannot use, before anything is read or written."""
         for flag in self.iter_flags():
-            if flag in takes:
-                continue
-            named = f"'{verb}' is a {capability} verb and does not take {flag.spelling}"
-            if flag in _UNSUPPORTED:
+            if flag not in takes:
                 fail(
-                    f"{flag.spelling} ({flag.meaning}) is not supported in this version",
-                    hint="address the graph's storage directly, with --store URI",
+                    f"'{verb}' is a {capability} verb and does not take {flag.spelling}"
+                    f" ({flag.meaning})",
+                    hint=_suggest_remedy(flag, capability, takes),
                 )
-            fail(f"{named} ({flag.meaning})", hint=_suggest_remedy(flag, capability))
+
+
+class Scope:
+    """What one run of a verb is about: its graph, its actor, and how it answers."""
+
+    def __init__(
+        self, options: GlobalOptions, verb: str, capability: Capability, takes: frozenset[Flag]
+    ) -> None:
+        self.options = options
+        self.verb = verb
+        self._capability = capability
+        self._takes = takes
+        self.is_confirmed = options.is_confirmed
+        self.is_quiet = options.is_quiet
+
+    @cached_property
+    def config(self) -> OperatorConfig:
+        """What the operator has configured; what is odd about it is printed once."""
+        from omnigraph.operator_config import read_config
+
+        found = read_config(os.environ)
+        for warning in found.warnings:
+            print_warning(warning)
+        return found
+
+    @cached_property
+    def actor(self) -> str | None:
+        """Who makes the commits."""
+        return self.options.actor or self.config.actor
 
     @property
     def is_addressed(self) -> bool:
         """Whether an option of this run gives the address of a graph."""
-        return self.store is not None or self.graph_uri is not None
+        given = self.options.iter_flags()
+        return any(flag is not Flag.AS for flag in given)
 
     @property
     def has_default(self) -> bool:
-        """Whether a graph is given by an option or by the environment."""
-        return self.is_addressed or bool(os.environ.get(GRAPH_VARIABLE))
+        """Whether a graph is given by an option, by the environment or by the config."""
+        from omnigraph.operator_config.address_resolver import find_default
 
-    def resolve_address(self, uri: str | None = None, *, ways: str = "--store URI") -> str:
-        """The one graph that is addressed: by an argument of the verb, or by an option.
+        return self.is_addressed or (
+            find_default(self.build_flags(), os.environ, self.config) is not None
+        )
 
-        Without either, it is the one that the environment names.
+    def resolve_address(self, uri: str | None = None, *, otherwise: str = "") -> str:
+        """The one graph that is addressed: its storage, or its URL on a server.
+
+        `otherwise` is what the verb takes in place of a graph. A graph of a cluster is found by the
+        ledger of the cluster.
         """
-        options = (("--uri ", self.graph_uri), ("--store ", self.store))
-        shown = [] if uri is None else [uri]
-        shown += [f"{option}{value}" for option, value in options if value is not None]
-        if len(shown) > 1:
-            fail(f"{shown[0]} and {shown[1]} are mutually exclusive: give one of them")
-        given = next((each for each in (uri, self.graph_uri, self.store) if each is not None), None)
-        found = os.environ.get(GRAPH_VARIABLE) if given is None else given
-        if not found:
-            fail("no graph is addressed", hint=_format_ways_hint(ways))
-        return _require_direct(found)
+        from omnigraph.operator_config import ClusterAddress, resolve
+
+        address = resolve(self.build_flags(uri, otherwise), os.environ, self.config)
+        self._require_plane(address)
+        if isinstance(address, ClusterAddress):
+            from omnigraph.connection import locate_graph
+
+            return locate_graph(address)
+        return str(address)
+
+    def build_flags(self, uri: str | None = None, otherwise: str = "") -> AddressFlags:
+        """What this run says about its graph."""
+        from omnigraph.operator_config import AddressFlags
+
+        given = self.options
+        if uri is not None and given.graph_uri is not None:
+            fail(f"{uri} and --uri {given.graph_uri} are mutually exclusive: give one of them")
+        flags = AddressFlags(
+            uri=given.graph_uri if uri is None else uri,
+            store=given.store,
+            server=given.server,
+            cluster=given.cluster,
+            graph=given.graph_id,
+            profile=given.profile,
+            otherwise=otherwise,
+        )
+        if not flags.list_given() and Path(_FOLDER_CONFIG).exists():
+            print_warning(
+                f"./{_FOLDER_CONFIG} is not read: servers, profiles, defaults and aliases belong to"
+                " config.yaml of $OMNIGRAPH_HOME, graphs, queries and policies to cluster.yaml"
+            )
+        return flags
+
+    def _require_plane(self, address: Address) -> None:
+        """Refuse an address of a kind that the verb cannot work with."""
+        from omnigraph.operator_config import ClusterAddress, ServerAddress, StoreAddress
+
+        named = f"'{self.verb}' is a {self._capability} verb"
+        match address:
+            case ServerAddress():
+                if self._capability is Capability.DIRECT:
+                    fail(
+                        f"{named}: it needs direct access to storage, and {address}"
+                        f" is a server ({address.origin})",
+                        hint="give the graph's storage with --store URI, or --cluster ROOT",
+                    )
+                if self.options.actor is not None:
+                    fail(
+                        f"{address} is a server, which takes the actor of a write from the token",
+                        hint="leave out --as",
+                    )
+            case ClusterAddress():
+                if Flag.CLUSTER not in self._takes:
+                    fail(
+                        f"{named}: it does not work on a cluster, and {address}"
+                        f" is one ({address.origin})",
+                        hint="address a server with --server NAME --graph ID, or the graph's"
+                        " storage with --store URI; `omnigraph cluster status` shows the cluster",
+                    )
+            case StoreAddress():
+                if self._capability in (Capability.SERVED, Capability.CONTROL):
+                    needed = "a server" if self._capability is Capability.SERVED else "a cluster"
+                    fail(
+                        f"{named}: it needs {needed}, and {address} is the storage of one graph"
+                        f" ({address.origin})"
+                    )
 
 
 def is_local(uri: str) -> bool:
@@ -170,26 +266,12 @@ def is_local(uri: str) -> bool:
     return "://" not in uri or uri.startswith("file://")
 
 
-def _require_direct(uri: str) -> str:
-    if uri.lower().startswith(_SERVED_SCHEMES):
-        fail(
-            f"{uri} is the address of a server; a server is addressed with --server, which is not"
-            " supported in this version",
-            hint="this version is storage-native: give the graph's storage, a path or s3://…",
-        )
-    return uri
-
-
-def _suggest_remedy(flag: Flag, capability: Capability) -> str:
+def _suggest_remedy(flag: Flag, capability: Capability, takes: frozenset[Flag]) -> str:
     if flag is Flag.AS:
         return f"leave out {flag.spelling}: nothing is written"
     if capability is Capability.LOCAL:
         return f"leave out {flag.spelling}: no graph is needed"
-    return "give the address as the argument"
-
-
-def _format_ways_hint(ways: str) -> str:
-    hint = f"give {ways}, or set ${GRAPH_VARIABLE}"
-    if os.environ.get(_PROFILE_VARIABLE):
-        hint += f"; ${_PROFILE_VARIABLE} is set, but profiles are not supported in this version"
-    return hint
+    ways = [each for each in (Flag.STORE, Flag.SERVER, Flag.CLUSTER) if each in takes]
+    if not ways or flag is Flag.GRAPH:
+        return "give the address as the argument"
+    return f"address it with {' or '.join(each.spelling for each in ways)}"

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-import omnigraph
 from omnigraph.cli.command_errors import exit_code_of, fail
 from omnigraph.cli.global_options import Scope, is_local
 from omnigraph.cli.views import print_problems
@@ -25,14 +24,17 @@ _UNSURE = "look at `omnigraph commit list` to see whether it was written"
 def open_graph(scope: Scope, uri: str) -> Graph:
     """The graph at an address; to be used in a `with` statement."""
     # The engine takes time to import: it is loaded here, when a command needs it.
-    return omnigraph.open(uri, actor=scope.actor)
+    from omnigraph.connection import open_address
+
+    return open_address(uri, actor=scope.actor)
 
 
 def echo_write(scope: Scope, verb: str, uri: str) -> None:
     """Say on standard error where a write goes."""
     if not scope.is_quiet:
-        place = "local" if is_local(uri) else "remote"
-        typer.echo(f"omnigraph {verb} → {uri} (direct, {place})", err=True)
+        place = "direct, local" if is_local(uri) else "direct, remote"
+        is_server = uri.startswith(("http://", "https://"))
+        typer.echo(f"omnigraph {verb} → {uri} ({'served' if is_server else place})", err=True)
 
 
 def confirm(scope: Scope, uri: str, what: str, *, is_json: bool) -> None:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 MAIN_BRANCH = "main"
 # `query lint` and `query check` once checked a file; now these are names of queries.
 _LINT_NAMES = ("lint", "check")
-# The ways to give the address of a graph where a verb takes it as its argument.
-POSITIONAL_WAYS = "its address as the argument, or --store URI"
 
 JSON = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 BRANCH = Annotated[str, typer.Option("--branch", metavar="NAME", help="The branch.")]
@@ -86,8 +84,7 @@ class QuerySource:
     def __post_init__(self) -> None:
         if self.path is not None and self.inline is not None:
             _raise_exclusive("--query", "-e")
-        if self.params is not None and self.params_path is not None:
-            _raise_exclusive("--params", "--params-file")
+        require_one_source(self.params, self.params_path)
 
     def parse(self) -> ParsedFile:
         """The text and its tree; raises what is wrong with the grammar."""
@@ -117,9 +114,12 @@ class QuerySource:
 
     def read_parameters(self) -> Mapping[str, object] | None:
         """The parameters, as JSON has them."""
-        if self.params_path is not None:
-            return _decode_json_object(read_source(self.params_path), str(self.params_path))
-        return None if self.params is None else _decode_json_object(self.params, "--params")
+        return read_json_object(self.params, self.params_path)
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether a stored query is named in place of a text."""
+        return self.name is not None and self.path is None and self.inline is None
 
     def _read_data(self) -> str | bytes:
         if self.path is not None:
@@ -203,14 +203,29 @@ class RowFormat:
         if self.format is not None and self.is_json:
             _raise_exclusive("--format", "--json")
 
-    @property
-    def chosen(self) -> OutputFormat:
-        """The format in force."""
-        return OutputFormat.JSON if self.is_json else self.format or OutputFormat.TABLE
+    def choose(self, default: str | None) -> OutputFormat:
+        """The format in force; `default` is that of the operator config or of an alias."""
+        if self.is_json:
+            return OutputFormat.JSON
+        return self.format or OutputFormat(default or OutputFormat.TABLE)
 
 
 def _raise_exclusive(one: str, other: str) -> NoReturn:
     raise typer.BadParameter(f"{one} and {other} exclude each other")
+
+
+def require_one_source(params: str | None, params_path: Path | None) -> None:
+    """Refuse parameters that are given twice."""
+    if params is not None and params_path is not None:
+        _raise_exclusive("--params", "--params-file")
+
+
+def read_json_object(params: str | None, path: Path | None) -> Mapping[str, object] | None:
+    """Parameters from a text or from a file."""
+    require_one_source(params, path)
+    if path is not None:
+        return _decode_json_object(read_source(path), str(path))
+    return None if params is None else _decode_json_object(params, "--params")
 
 
 def _decode_json_object(text: str | bytes, name: str) -> Mapping[str, object] | None:

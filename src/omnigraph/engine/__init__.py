@@ -47,7 +47,7 @@ from omnigraph.engine.diff import Diff
 from omnigraph.engine.entity_changes import EntityChange
 from omnigraph.engine.entity_history import EntityVersion
 from omnigraph.engine.feed import Baseline, Block, Cause, ChangesPage, FeedPage
-from omnigraph.engine.graph import Graph, connect, create_graph, open_graph
+from omnigraph.engine.graph import Graph, create_graph, open_graph
 from omnigraph.engine.load_dispatch import (
     DialectName,
     LoadEngineName,
@@ -112,7 +112,6 @@ __all__ = [
     "TableInfo",
     "Tag",
     "Text",
-    "connect",
     "create_graph",
     "open_graph",
 ]

@@ -29,6 +29,27 @@ VARIABLES: Final = (
         "the graph of commands that are given none by an argument, `--store` or `--uri`",
     ),
     Variable(
+        "OMNIGRAPH_HOME",
+        "a folder",
+        "`~/.omnigraph`",
+        "the folder of the operator, with `config.yaml` and `credentials`",
+    ),
+    Variable(
+        "OMNIGRAPH_PROFILE",
+        "the name of a profile",
+        "none",
+        "the profile of commands that are given none; excludes `OMNIGRAPH_GRAPH`",
+    ),
+    Variable(
+        "OMNIGRAPH_TOKEN_NAME",
+        "a token",
+        "none",
+        "the token of the server NAME, in capitals, with `_` for `-`; wins over `credentials`",
+    ),
+    Variable(
+        "OMNIGRAPH_BEARER_TOKEN", "a token", "none", "the token of servers that have none otherwise"
+    ),
+    Variable(
         FOLDER_VARIABLE,
         f"a folder, or `{OFF}`",
         "`omnigraph` in the user's folder for caches",

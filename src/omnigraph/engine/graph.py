@@ -26,7 +26,6 @@ from omnigraph.errors import (
     GraphExistsError,
     GraphNotFoundError,
     InvalidArgumentError,
-    StorageRefusedError,
 )
 from omnigraph.lang.lexer import Mode
 from omnigraph.query.ast import (
@@ -92,25 +91,6 @@ def open_graph(
     """Open an existing graph; `actor` signs whatever is committed through it."""
     storage = _open_storage(uri, is_durable=durable, options=storage_options)
     return open_on(storage, actor=actor)
-
-
-def connect(
-    uri: str | os.PathLike[str],
-    *,
-    actor: str | None = None,
-    durable: bool = True,
-    storage_options: Mapping[str, str] | None = None,
-) -> Graph:
-    """Open a graph wherever it is."""
-    address = arguments.require_address(uri)
-    if address.startswith(("http://", "https://")):
-        raise StorageRefusedError(
-            "connect",
-            address,
-            "graphs on a server need the server extra, which this version does not have",
-            hint="open the graph by its directory or s3:// address",
-        )
-    return open_graph(uri, actor=actor, durable=durable, storage_options=storage_options)
 
 
 def create_on(

@@ -68,6 +68,10 @@
     ├── TooManyRejectedError          a run would leave out more rows than its target tolerates
     ├── TooFewRowsError               a run would load fewer rows than its target expects
     ├── RunFailedError                targets of a run failed; carries the id of the run
+    ├── AddressError                  no graph is addressed, or several, or not in a way that works
+    ├── CredentialsError              a token cannot be read or stored
+    ├── AliasError                    no alias has that name, or its arguments do not fit
+    ├── RemoteUnavailableError        a graph on a server, which this version cannot reach
     └── ResourceLimitError            a bound was exceeded; carries resource, limit and actual
 
 Modules: `base_error` is the root; `query_errors`, `write_errors`, `storage_errors`,
@@ -91,6 +95,12 @@ from omnigraph.errors.change_feed_errors import (
     EntityNotFoundError,
 )
 from omnigraph.errors.config_errors import ConfigInvalidError, Problem
+from omnigraph.errors.operator_errors import (
+    AddressError,
+    AliasError,
+    CredentialsError,
+    RemoteUnavailableError,
+)
 from omnigraph.errors.pipeline_errors import (
     ApprovalRequiredError,
     PipelineInvalidError,
@@ -170,6 +180,8 @@ from omnigraph.errors.write_errors import (
 
 __all__ = [
     "VIOLATIONS_SHOWN_MAX",
+    "AddressError",
+    "AliasError",
     "ApprovalRequiredError",
     "BlobNotFoundError",
     "BranchExistsError",
@@ -185,6 +197,7 @@ __all__ = [
     "ConfigInvalidError",
     "ConflictError",
     "CorruptObjectError",
+    "CredentialsError",
     "EmbeddingError",
     "EngineUnsupportedError",
     "EntityConflict",
@@ -216,6 +229,7 @@ __all__ = [
     "QueryNotFoundError",
     "QueryTimeoutError",
     "RangeNotSatisfiableError",
+    "RemoteUnavailableError",
     "ResourceLimitError",
     "RunFailedError",
     "SecretMissingError",

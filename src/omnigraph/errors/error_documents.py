@@ -19,6 +19,12 @@ from omnigraph.errors.change_feed_errors import (
     EntityNotFoundError,
 )
 from omnigraph.errors.config_errors import ConfigInvalidError
+from omnigraph.errors.operator_errors import (
+    AddressError,
+    AliasError,
+    CredentialsError,
+    RemoteUnavailableError,
+)
 from omnigraph.errors.pipeline_errors import (
     ApprovalRequiredError,
     PipelineNotFoundError,
@@ -74,9 +80,12 @@ _CODES: Final[dict[type[OmnigraphError], ErrorCode | None]] = {
     OmnigraphError: ErrorCode.INTERNAL,
     **dict.fromkeys(
         (
+            AddressError,
+            AliasError,
             BranchRefusedError,
             ChangeCursorRejectedError,
             CompileError,
+            CredentialsError,
             ConfigInvalidError,
             ExecutionError,
             InvalidArgumentError,
@@ -84,6 +93,7 @@ _CODES: Final[dict[type[OmnigraphError], ErrorCode | None]] = {
             ParameterError,
             QueryNotFoundError,
             RangeNotSatisfiableError,
+            RemoteUnavailableError,
             ResourceLimitError,
             SecretMissingError,
             SourceRefusedError,

@@ -194,7 +194,7 @@ def test_an_empty_actor_is_refused() -> None:
 
 
 def test_a_server_is_refused_with_a_reason() -> None:
-    with pytest.raises(errors.StorageRefusedError, match="server extra"):
+    with pytest.raises(errors.RemoteUnavailableError, match="not available in this version yet"):
         omnigraph.connect("https://graphs.example/org")
 
 

@@ -21,5 +21,6 @@ In the order of their use:
     index_commands       `optimize`, `index status`, `index build`
     retention_commands   `cleanup`, `repair`, `tag`
     pipeline_commands    `pipeline`
+    operator_commands    `login`, `logout`, `profile`, `config`, `alias`
     spark_commands       `spark warm`, `spark info`
 """

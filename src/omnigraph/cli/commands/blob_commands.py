@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from omnigraph.cli.command_errors import fail
-from omnigraph.cli.command_registry import STORE, add_group, register_command
+from omnigraph.cli.command_registry import READ_FLAGS, add_group, register_command
 from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import open_graph
 from omnigraph.cli.shared_options import JSON, ReadTarget
@@ -90,8 +90,8 @@ class ByteRange:
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
     below = add_group(app, "blob", "Read blobs: bytes of any length that a property holds.")
-    register_command(below, Capability.DATA, takes=STORE)(get)
-    register_command(below, Capability.DATA, takes=STORE)(stat)
+    register_command(below, Capability.DATA, takes=READ_FLAGS)(get)
+    register_command(below, Capability.DATA, takes=READ_FLAGS)(stat)
 
 
 def get(

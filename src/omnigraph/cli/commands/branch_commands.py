@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from omnigraph.cli.command_registry import STORE_AND_ACTOR, add_group, register_command
+from omnigraph.cli.command_registry import WRITE_FLAGS, add_group, register_command
 from omnigraph.cli.commands.merge_commands import merge
 from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import confirm, echo_write, handle_interrupts, open_graph
@@ -20,10 +20,10 @@ _UNSURE = "look at `omnigraph branch list` to see whether it happened"
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
     below = add_group(app, "branch", "Work with branches.")
-    register_command(below, Capability.DATA, takes=STORE_AND_ACTOR)(create)
-    register_command(below, Capability.DATA, takes=STORE_AND_ACTOR, names=("list",))(list_)
-    register_command(below, Capability.DATA, takes=STORE_AND_ACTOR)(delete)
-    register_command(below, Capability.DATA, takes=STORE_AND_ACTOR)(merge)
+    register_command(below, Capability.DATA, takes=WRITE_FLAGS)(create)
+    register_command(below, Capability.DATA, takes=WRITE_FLAGS, names=("list",))(list_)
+    register_command(below, Capability.DATA, takes=WRITE_FLAGS)(delete)
+    register_command(below, Capability.DATA, takes=WRITE_FLAGS)(merge)
 
 
 def create(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from omnigraph.cli.command_registry import STORE, add_group, register_command
+from omnigraph.cli.command_registry import READ_FLAGS, add_group, register_command
 from omnigraph.cli.commands.diff_command import ChangeFilter
 from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import open_graph
@@ -87,9 +87,9 @@ class PollStart(FeedStart):
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
     below = add_group(app, "changes", "Follow what is committed to a branch.")
-    register_command(below, Capability.DATA, takes=STORE)(poll)
-    register_command(below, Capability.DATA, takes=STORE)(baseline)
-    register_command(below, Capability.DATA, takes=STORE)(follow)
+    register_command(below, Capability.DATA, takes=READ_FLAGS)(poll)
+    register_command(below, Capability.DATA, takes=READ_FLAGS)(baseline)
+    register_command(below, Capability.DATA, takes=READ_FLAGS)(follow)
 
 
 def commit_changes(

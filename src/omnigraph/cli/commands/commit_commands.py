@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from omnigraph.cli.command_registry import STORE, add_group, register_command
+from omnigraph.cli.command_registry import READ_FLAGS, add_group, register_command
 from omnigraph.cli.commands.changes_commands import commit_changes
 from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import open_graph
@@ -16,7 +16,6 @@ from omnigraph.cli.shared_options import (
     JSON,
     MAIN_BRANCH,
     POSITIONAL_URI,
-    POSITIONAL_WAYS,
 )
 from omnigraph.cli.views.answer_views import Commits, OneCommit, show
 
@@ -24,9 +23,9 @@ from omnigraph.cli.views.answer_views import Commits, OneCommit, show
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
     below = add_group(app, "commit", "Look at the history.")
-    register_command(below, Capability.DATA, takes=STORE, names=("list",))(list_)
-    register_command(below, Capability.DATA, takes=STORE, names=("show",))(show_commit)
-    register_command(below, Capability.DATA, takes=STORE, names=("changes",))(commit_changes)
+    register_command(below, Capability.DATA, takes=READ_FLAGS, names=("list",))(list_)
+    register_command(below, Capability.DATA, takes=READ_FLAGS, names=("show",))(show_commit)
+    register_command(below, Capability.DATA, takes=READ_FLAGS, names=("changes",))(commit_changes)
 
 
 def list_(
@@ -39,7 +38,7 @@ def list_(
     is_json: JSON = False,
 ) -> None:
     """List the commits of a branch, newest first, with those it started from."""
-    with open_graph(scope, scope.resolve_address(uri, ways=POSITIONAL_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address(uri)) as graph:
         show(Commits(list(graph.branch(branch).commits(limit=limit))), is_json=is_json)
 
 

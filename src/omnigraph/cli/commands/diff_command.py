@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from omnigraph.cli.command_registry import STORE, register_command
+from omnigraph.cli.command_registry import READ_FLAGS, register_command
 from omnigraph.cli.commands.blob_commands import Kind
 from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import open_graph
@@ -98,7 +98,7 @@ class DiffFormat:
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the command tree."""
-    register_command(app, Capability.DATA, takes=STORE)(diff)
+    register_command(app, Capability.DATA, takes=READ_FLAGS)(diff)
 
 
 def diff(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from omnigraph.cli.command_registry import STORE, register_command
+from omnigraph.cli.command_registry import READ_FLAGS, register_command
 from omnigraph.cli.commands.blob_commands import Kind
 from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import open_graph
@@ -48,8 +48,8 @@ class EntitySelector:
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
-    register_command(app, Capability.DATA, takes=STORE)(history)
-    register_command(app, Capability.DATA, takes=STORE)(blame)
+    register_command(app, Capability.DATA, takes=READ_FLAGS)(history)
+    register_command(app, Capability.DATA, takes=READ_FLAGS)(blame)
 
 
 def history(

@@ -14,7 +14,7 @@ import typer
 
 import omnigraph
 from omnigraph.cli.command_errors import FAILED, fail
-from omnigraph.cli.command_registry import ACTOR, STORE, STORE_AND_ACTOR, register_command
+from omnigraph.cli.command_registry import ACTOR, STORAGE_FLAGS, WRITE_FLAGS, register_command
 from omnigraph.cli.commands.schema_commands import read_schema_text
 from omnigraph.cli.global_options import Capability, Scope, is_local
 from omnigraph.cli.graph_access import echo_write, handle_interrupts, open_graph
@@ -23,7 +23,6 @@ from omnigraph.cli.shared_options import (
     JSON,
     MAIN_BRANCH,
     POSITIONAL_URI,
-    POSITIONAL_WAYS,
     ReadTarget,
 )
 from omnigraph.cli.spark_options import ReadEngine, SparkTarget
@@ -53,10 +52,10 @@ GRAPH_FOLDERS: Final = frozenset({"__manifest", "t"})
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
     register_command(app, Capability.DIRECT, takes=ACTOR)(init)
-    register_command(app, Capability.DATA, takes=STORE_AND_ACTOR)(snapshot)
-    register_command(app, Capability.DATA, takes=STORE_AND_ACTOR)(export)
-    register_command(app, Capability.DIRECT, takes=STORE)(pins)
-    register_command(app, Capability.DIRECT, takes=STORE)(check)
+    register_command(app, Capability.DATA, takes=WRITE_FLAGS)(snapshot)
+    register_command(app, Capability.DATA, takes=WRITE_FLAGS)(export)
+    register_command(app, Capability.DIRECT, takes=STORAGE_FLAGS)(pins)
+    register_command(app, Capability.DIRECT, takes=STORAGE_FLAGS)(check)
 
 
 def init(
@@ -89,7 +88,7 @@ def snapshot(
     is_json: JSON = False,
 ) -> None:
     """List the tables of a branch: types, entities, versions."""
-    with open_graph(scope, scope.resolve_address(uri, ways=POSITIONAL_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address(uri)) as graph:
         show(Tables(graph.branch(branch).snapshot()), is_json=is_json)
 
 
@@ -139,7 +138,7 @@ def export(
     is_spark = files.engine is ReadEngine.SPARK
     if spark.is_given and not is_spark:
         raise typer.BadParameter("options about Spark need --engine spark")
-    with open_graph(scope, scope.resolve_address(uri, ways=POSITIONAL_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address(uri)) as graph:
         state = target.open(graph)
         if files.out is None:
             print_bytes(state.export(types=type_names or None))
@@ -164,7 +163,7 @@ def pins(
     scope: Scope, target: ReadTarget, uri: POSITIONAL_URI = None, is_json: JSON = False
 ) -> None:
     """List the address and version of every table, for other tools that read Lance."""
-    with open_graph(scope, scope.resolve_address(uri, ways=POSITIONAL_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address(uri)) as graph:
         show(Pins(graph.uri, target.open(graph)), is_json=is_json)
 
 
@@ -188,7 +187,7 @@ def check(
     It reads all records, opens every table version of every kept commit and tag, and reads all rows
     of the newest commits. Flipped bits in large files that still decode are found by --deep.
     """
-    address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
+    address = scope.resolve_address(uri)
     with open_graph(scope, address) as graph:
         check = partial(graph.check, commits_max=None) if is_all else graph.check
         report = check(deep=is_deep)

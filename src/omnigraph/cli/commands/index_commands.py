@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from omnigraph.cli.command_registry import STORE, add_group, register_command
+from omnigraph.cli.command_registry import STORAGE_FLAGS, add_group, register_command
 from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import echo_write, guard_write, open_graph
-from omnigraph.cli.shared_options import BRANCH, JSON, MAIN_BRANCH, POSITIONAL_URI, POSITIONAL_WAYS
+from omnigraph.cli.shared_options import BRANCH, JSON, MAIN_BRANCH, POSITIONAL_URI
 from omnigraph.cli.spark_options import ReadEngine, SparkTarget
 from omnigraph.cli.views.answer_views import show
 from omnigraph.cli.views.maintenance_views import Indexes, IndexesBuilt, Optimized
@@ -23,10 +23,10 @@ WORKERS = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
-    register_command(app, Capability.DIRECT, takes=STORE)(optimize)
+    register_command(app, Capability.DIRECT, takes=STORAGE_FLAGS)(optimize)
     below = add_group(app, "index", "Work with the indexes that the schema declares.")
-    register_command(below, Capability.DIRECT, takes=STORE)(status)
-    register_command(below, Capability.DIRECT, takes=STORE)(build)
+    register_command(below, Capability.DIRECT, takes=STORAGE_FLAGS)(status)
+    register_command(below, Capability.DIRECT, takes=STORAGE_FLAGS)(build)
 
 
 def optimize(
@@ -39,7 +39,7 @@ def optimize(
 ) -> None:
     """Join small fragments and extend the declared indexes to all rows; no entity changes."""
     _require_spark_engine(engine, spark)
-    address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
+    address = scope.resolve_address(uri)
     with open_graph(scope, address) as graph:
         place = graph.branch(branch)
         echo_write(scope, "optimize", address)
@@ -58,7 +58,7 @@ def status(
     is_json: JSON = False,
 ) -> None:
     """List the declared indexes, and how many rows each of them covers."""
-    address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
+    address = scope.resolve_address(uri)
     with open_graph(scope, address) as graph:
         show(Indexes(address, branch, graph.index_status(branch)), is_json=is_json)
 
@@ -73,7 +73,7 @@ def build(
 ) -> None:
     """Build the declared indexes that are missing; no answer depends on them."""
     _require_spark_engine(engine, spark)
-    address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
+    address = scope.resolve_address(uri)
     with open_graph(scope, address) as graph:
         place = graph.branch(branch)
         echo_write(scope, "index build", address)

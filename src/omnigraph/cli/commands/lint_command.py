@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from omnigraph.cli.command_errors import FAILED
-from omnigraph.cli.command_registry import STORE, register_command
+from omnigraph.cli.command_registry import STORAGE_FLAGS, register_command
 from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import open_graph
 from omnigraph.cli.local_files import read_source
@@ -22,14 +22,10 @@ from omnigraph.lang.quoting import sanitize_text
 if TYPE_CHECKING:
     from omnigraph.query.query_lint import LintReport, SchemaSource
 
-_SCHEMA_WAYS = (
-    "a schema file with --schema, or a graph: its address as the argument, or --store URI"
-)
-
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the command tree."""
-    register_command(app, Capability.DIRECT, takes=STORE)(lint)
+    register_command(app, Capability.DIRECT, takes=STORAGE_FLAGS)(lint)
 
 
 def lint(
@@ -86,7 +82,7 @@ def _read_schema(
     from omnigraph.query.query_lint import SchemaSource
 
     if path is None:
-        address = scope.resolve_address(uri, ways=_SCHEMA_WAYS)
+        address = scope.resolve_address(uri, otherwise="a schema file with --schema")
         with open_graph(scope, address) as graph:
             return SchemaSource(uri=address), graph.branch(MAIN_BRANCH).schema
     if uri is not None or scope.is_addressed:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from omnigraph.cli.command_errors import fail
-from omnigraph.cli.command_registry import STORE_AND_ACTOR, register_command
+from omnigraph.cli.command_registry import WRITE_FLAGS, register_command
 from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import (
     NOTHING_WRITTEN,
@@ -28,7 +28,6 @@ from omnigraph.cli.shared_options import (
     KEY,
     MAIN_BRANCH,
     POSITIONAL_URI,
-    POSITIONAL_WAYS,
 )
 from omnigraph.cli.spark_options import SparkTarget
 from omnigraph.cli.views.answer_views import Loaded, show
@@ -153,7 +152,7 @@ class WriteTarget:
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the command tree."""
-    register_command(app, Capability.DATA, takes=STORE_AND_ACTOR)(load)
+    register_command(app, Capability.DATA, takes=WRITE_FLAGS)(load)
 
 
 def load(  # noqa: PLR0913 — one group of options for each concern
@@ -168,7 +167,7 @@ def load(  # noqa: PLR0913 — one group of options for each concern
 ) -> None:
     """Load entities into a branch: all of them in one commit, or none."""
     data, uri = _resolve_data(data, uri, scope)
-    address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
+    address = scope.resolve_address(uri)
     if data.path == "-":
         fail("standard input is not read", hint="write the data to a file and name that")
     if spark.is_given and running.engine is LoadEngine.LOCAL:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from omnigraph.cli.command_errors import FAILED
-from omnigraph.cli.command_registry import STORE_AND_ACTOR, register_command
+from omnigraph.cli.command_registry import WRITE_FLAGS, register_command
 from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import echo_write, handle_interrupts, open_graph
 from omnigraph.cli.shared_options import (
@@ -44,10 +44,8 @@ _PREFER = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
-    register_command(app, Capability.DATA, takes=STORE_AND_ACTOR)(revert)
-    register_command(app, Capability.DATA, takes=STORE_AND_ACTOR, names=("cherry-pick",))(
-        cherry_pick
-    )
+    register_command(app, Capability.DATA, takes=WRITE_FLAGS)(revert)
+    register_command(app, Capability.DATA, takes=WRITE_FLAGS, names=("cherry-pick",))(cherry_pick)
 
 
 def merge(  # noqa: PLR0913 — one parameter for each option

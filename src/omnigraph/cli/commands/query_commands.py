@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, assert_never
 import typer
 
 from omnigraph.cli.command_errors import fail
-from omnigraph.cli.command_registry import STORE, STORE_AND_ACTOR, register_command
+from omnigraph.cli.command_registry import READ_FLAGS, WRITE_FLAGS, register_command
 from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import NOTHING_WRITTEN, guard_write, handle_interrupts, open_graph
 from omnigraph.cli.shared_options import (
@@ -42,6 +42,7 @@ from omnigraph.cli.views.query_views import (
 
 if TYPE_CHECKING:
     from omnigraph import Graph
+    from omnigraph.operator_config import OperatorConfig
     from omnigraph.query.ast import Statement
 
 _SIZE: Final = re.compile(r"(\d+)([KMGT]?)(?:i?B)?", re.IGNORECASE)
@@ -50,9 +51,9 @@ _UNITS: Final = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
-    register_command(app, Capability.DATA, takes=STORE)(query)
-    register_command(app, Capability.DATA, takes=STORE)(explain)
-    register_command(app, Capability.DATA, takes=STORE_AND_ACTOR)(mutate)
+    register_command(app, Capability.DATA, takes=READ_FLAGS)(query)
+    register_command(app, Capability.DATA, takes=READ_FLAGS)(explain)
+    register_command(app, Capability.DATA, takes=WRITE_FLAGS)(mutate)
 
 
 def query(  # noqa: PLR0913 — one group for each decision of the caller
@@ -67,6 +68,8 @@ def query(  # noqa: PLR0913 — one group for each decision of the caller
     """Run a query that reads, and print its rows."""
     from omnigraph.query.ast import Explain
 
+    if source.is_stored:
+        _call_stored(scope, source, target)
     parsed, params = source.parse(), source.read_parameters()
     file, text = parsed.file, parsed.source.text
     if file.statement is None:
@@ -100,15 +103,39 @@ def query(  # noqa: PLR0913 — one group for each decision of the caller
         is_of_branch = file.statement is None or isinstance(file.statement, Explain)
         read = (target.to_json(), snapshot.commit.id) if is_of_branch else (None, None)
         answer = ResultRows(name, read[0], columns, rows, read[1])
-    _print_rows(answer, output, table)
+    _print_rows(answer, output.choose(scope.config.output), table.build_layout(scope.config))
 
 
-def _print_rows(answer: ResultRows, output: RowFormat, table: TableOptions) -> None:
-    match output.chosen:
+def _call_stored(
+    scope: Scope, source: QuerySource, target: ReadTarget, *, expects_mutation: bool = False
+) -> None:
+    """Run a stored query of a server; on a storage, a query needs its text."""
+    from omnigraph.operator_config.address_resolver import is_served, split_served
+
+    address = scope.resolve_address()
+    if not is_served(address):
+        return
+    from omnigraph.connection import call_stored_query
+    from omnigraph.operator_config.alias_calls import StoredQueryCall
+
+    call_stored_query(
+        StoredQueryCall(
+            split_served(address, None, address),
+            source.name or "",
+            source.read_parameters() or {},
+            target.branch,
+            target.snapshot,
+            expects_mutation=expects_mutation,
+        )
+    )
+
+
+def _print_rows(answer: ResultRows, chosen: OutputFormat, layout: TableLayout) -> None:
+    match chosen:
         case OutputFormat.JSON:
             print_json(answer.to_json())
         case OutputFormat.TABLE:
-            print_lines(format_table(answer, table.layout))
+            print_lines(format_table(answer, layout))
         case other:
             print_lines(LINE_FORMATS[other.value](answer))
 
@@ -161,6 +188,8 @@ def mutate(  # noqa: PLR0913 — one parameter for each option
     is_json: JSON = False,
 ) -> None:
     """Run a query that inserts, updates or deletes, as one commit."""
+    if source.is_stored:
+        _call_stored(scope, source, ReadTarget(branch), expects_mutation=True)
     parsed, params = source.parse(), source.read_parameters()
     file, text = parsed.file, parsed.source.text
     if file.statement is not None:
@@ -248,22 +277,26 @@ class TableOptions:
     """How a table shows long values."""
 
     max_width: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--max-width",
             metavar="N",
+            show_default=str(CELL_WIDTH_MAX),
             help=f"So many characters of a table's column; {CELL_WIDTH_MIN} at least.",
         ),
-    ] = CELL_WIDTH_MAX
+    ] = None
     is_wrapped: Annotated[
-        bool,
-        typer.Option("--wrap", help="Continue a longer value of a table on the next line."),
-    ] = False
+        bool | None,
+        typer.Option(
+            "--wrap/--no-wrap", help="Continue a longer value of a table on the next line."
+        ),
+    ] = None
 
-    @property
-    def layout(self) -> TableLayout:
-        """The layout in force."""
-        return TableLayout(max(self.max_width, CELL_WIDTH_MIN), is_wrapped=self.is_wrapped)
+    def build_layout(self, config: OperatorConfig) -> TableLayout:
+        """The layout in force: by the options, or by the operator config."""
+        width = config.table_width if self.max_width is None else self.max_width
+        is_wrapped = config.cell_layout == "wrap" if self.is_wrapped is None else self.is_wrapped
+        return TableLayout(max(width, CELL_WIDTH_MIN), is_wrapped=is_wrapped)
 
 
 def require_no_query_options(source: QuerySource, *others: tuple[str, object]) -> None:

@@ -8,7 +8,13 @@ from typing import Annotated
 import typer
 
 from omnigraph.cli.command_errors import FAILED, fail
-from omnigraph.cli.command_registry import STORE, STORE_AND_ACTOR, add_group, register_command
+from omnigraph.cli.command_registry import (
+    READ_FLAGS,
+    STORAGE_FLAGS,
+    WRITE_FLAGS,
+    add_group,
+    register_command,
+)
 from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import confirm, echo_write, handle_interrupts, open_graph
 from omnigraph.cli.shared_options import (
@@ -16,7 +22,6 @@ from omnigraph.cli.shared_options import (
     JSON,
     MAIN_BRANCH,
     POSITIONAL_URI,
-    POSITIONAL_WAYS,
 )
 from omnigraph.cli.views.answer_views import Fields, show
 from omnigraph.cli.views.maintenance_views import Cleaned, Repaired, Tagged, TagList
@@ -92,12 +97,12 @@ def _parse_seconds(span: str | None) -> float | None:
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
-    register_command(app, Capability.DIRECT, takes=STORE)(cleanup)
-    register_command(app, Capability.DIRECT, takes=STORE)(repair)
+    register_command(app, Capability.DIRECT, takes=STORAGE_FLAGS)(cleanup)
+    register_command(app, Capability.DIRECT, takes=STORAGE_FLAGS)(repair)
     below = add_group(app, "tag", "Work with tags, which keep commits from being cleaned up.")
-    register_command(below, Capability.DATA, takes=STORE_AND_ACTOR)(create)
-    register_command(below, Capability.DATA, takes=STORE, names=("list",))(list_)
-    register_command(below, Capability.DATA, takes=STORE_AND_ACTOR)(delete)
+    register_command(below, Capability.DATA, takes=WRITE_FLAGS)(create)
+    register_command(below, Capability.DATA, takes=READ_FLAGS, names=("list",))(list_)
+    register_command(below, Capability.DATA, takes=WRITE_FLAGS)(delete)
 
 
 def cleanup(
@@ -111,7 +116,7 @@ def cleanup(
     is_json: JSON = False,
 ) -> None:
     """Remove old commits of every branch, and what nothing refers to any more."""
-    address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
+    address = scope.resolve_address(uri)
     _require_one(is_real, is_dry_run)
     kept.require_any()
     seconds, grace = kept.parse_age(), kept.parse_grace()
@@ -148,7 +153,7 @@ def repair(
     _require_one(is_real, is_dry_run)
     if is_forced and not is_real:
         raise typer.BadParameter("--force needs --confirm")
-    address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
+    address = scope.resolve_address(uri)
     if is_real:
         echo_write(scope, "repair", address)
     with open_graph(scope, address) as graph:

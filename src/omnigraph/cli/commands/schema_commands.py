@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from omnigraph.cli.command_errors import FAILED
-from omnigraph.cli.command_registry import STORE, STORE_AND_ACTOR, add_group, register_command
+from omnigraph.cli.command_registry import STORE_FLAGS, WRITE_FLAGS, add_group, register_command
 from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import (
     NOTHING_WRITTEN,
@@ -26,7 +26,6 @@ from omnigraph.cli.shared_options import (
     KEY,
     MAIN_BRANCH,
     POSITIONAL_URI,
-    POSITIONAL_WAYS,
 )
 from omnigraph.cli.views import print_diagnostics, print_json, print_lines
 from omnigraph.cli.views.answer_views import Applied, Fields, SchemaPlan, show
@@ -53,11 +52,9 @@ def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
     below = add_group(app, "schema", "Work with schema files and the schema of a graph.")
     register_command(below, Capability.LOCAL)(check)
-    register_command(below, Capability.DATA, takes=STORE_AND_ACTOR, names=("show", "get"))(
-        show_schema
-    )
-    register_command(below, Capability.DIRECT, takes=STORE)(plan)
-    register_command(below, Capability.DATA, takes=STORE_AND_ACTOR)(apply)
+    register_command(below, Capability.DATA, takes=WRITE_FLAGS, names=("show", "get"))(show_schema)
+    register_command(below, Capability.DIRECT, takes=STORE_FLAGS)(plan)
+    register_command(below, Capability.DATA, takes=WRITE_FLAGS)(apply)
 
 
 def check(
@@ -91,7 +88,7 @@ def show_schema(
     is_json: JSON = False,
 ) -> None:
     """Print the schema in force on a branch."""
-    with open_graph(scope, scope.resolve_address(uri, ways=POSITIONAL_WAYS)) as graph:
+    with open_graph(scope, scope.resolve_address(uri)) as graph:
         source = graph.branch(branch).schema
     show(Fields({"schema_source": source}, source.rstrip("\n")), is_json=is_json)
 
@@ -116,9 +113,7 @@ def plan(
             raise typer.BadParameter("--from and a graph exclude each other")
         address, planned = str(old_path), _plan_from_files(old_path, desired.path)
     else:
-        address = scope.resolve_address(
-            uri, ways=f"{POSITIONAL_WAYS}, or a schema file with --from"
-        )
+        address = scope.resolve_address(uri, otherwise="a schema file with --from")
         with open_graph(scope, address) as graph:
             planned = graph.branch(branch).plan_schema(read_schema_text(desired.path))
     _print_remarks(planned, allows_data_loss=desired.allows_data_loss)
@@ -135,7 +130,7 @@ def apply(  # noqa: PLR0913 — one parameter for each option
     is_json: JSON = False,
 ) -> None:
     """Change the schema of a branch, as one commit; other branches keep theirs."""
-    address = scope.resolve_address(uri, ways=POSITIONAL_WAYS)
+    address = scope.resolve_address(uri)
     text = read_schema_text(desired.path)
     if not is_dry_run:
         echo_write(scope, "schema apply", address)

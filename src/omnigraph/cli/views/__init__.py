@@ -10,6 +10,7 @@ failures to standard error.
     merge_views         merges and their conflicts
     maintenance_views   clean-up, repair, tags and indexes
     pipeline_views      pipelines and their runs
+    operator_views      profiles, and what the operator config decides
     progress_bars       bars on standard error while a long command runs
     output_streams      writes to both streams, and aligns columns
 """

@@ -1,0 +1,100 @@
+"""Opens the graph of an address, wherever it is: for programs and for commands alike.
+
+Graphs on a server are refused here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from typing import NoReturn
+
+from omnigraph.engine import Graph, open_graph
+from omnigraph.engine.arguments import require_address
+from omnigraph.errors import AddressError, RemoteUnavailableError
+from omnigraph.operator_config.address_resolver import (
+    AddressFlags,
+    ClusterAddress,
+    is_served,
+    resolve,
+    split_served,
+)
+from omnigraph.operator_config.alias_calls import StoredQueryCall
+from omnigraph.operator_config.credentials import find_token
+from omnigraph.operator_config.operator_settings import OperatorConfig, read_config
+
+
+def connect(  # noqa: PLR0913 — one parameter for each way to say which graph
+    uri: str | os.PathLike[str] | None = None,
+    *,
+    store: str | os.PathLike[str] | None = None,
+    server: str | None = None,
+    cluster: str | None = None,
+    graph: str | None = None,
+    profile: str | None = None,
+    actor: str | None = None,
+    durable: bool = True,
+    storage_options: Mapping[str, str] | None = None,
+) -> Graph:
+    """Open a graph wherever it is: by its address, or as the operator config says.
+
+    The arguments are the flags of the command line, and mean the same. Without any, the graph is
+    that of `$OMNIGRAPH_GRAPH`, of `$OMNIGRAPH_PROFILE` or of the defaults.
+    """
+    config = read_config(os.environ)
+    for each in config.warnings:
+        warnings.warn(each, stacklevel=2)
+    flags = AddressFlags(
+        uri=None if uri is None else require_address(uri),
+        store=None if store is None else require_address(store),
+        server=server,
+        cluster=cluster,
+        graph=graph,
+        profile=profile,
+        spelling="{}=",
+    )
+    address = _resolve_call(flags, config)
+    return open_address(
+        address, actor=actor or config.actor, durable=durable, storage_options=storage_options
+    )
+
+
+def open_address(
+    address: str,
+    *,
+    actor: str | None = None,
+    durable: bool = True,
+    storage_options: Mapping[str, str] | None = None,
+) -> Graph:
+    """The graph at a storage address or at the URL of a server."""
+    if is_served(address):
+        _refuse_remote(address)
+    return open_graph(address, actor=actor, durable=durable, storage_options=storage_options)
+
+
+def call_stored_query(call: StoredQueryCall) -> NoReturn:
+    """Run a stored query of a server."""
+    _refuse_remote(call.url)
+
+
+def locate_graph(address: ClusterAddress) -> str:
+    """The storage of a graph of a cluster, as the ledger of the cluster says."""
+    raise AddressError(
+        f"{address}: clusters are not available in this version yet",
+        hint="address the graph's storage with --store URI",
+    )
+
+
+def _resolve_call(flags: AddressFlags, config: OperatorConfig) -> str:
+    if flags.uri is not None and is_served(flags.uri) and len(flags.list_given()) == 1:
+        return split_served(flags.uri, flags.graph, "uri").url
+    address = resolve(flags, os.environ, config)
+    return locate_graph(address) if isinstance(address, ClusterAddress) else str(address)
+
+
+def _refuse_remote(url: str) -> NoReturn:
+    config = read_config(os.environ)
+    # Credentials that others can read are refused first: a request would carry them.
+    find_token(url, servers=config.servers, environment=os.environ, home=config.home)
+    raise RemoteUnavailableError(url)
