@@ -183,10 +183,12 @@ def test_connect_resolves_as_commands_do(home: Path, monkeypatch: pytest.MonkeyP
         done = graph.branch().mutate('query q() { insert Person { name: "b" } }')
         assert done.commit is not None
         assert done.commit.actor == "bob"
-    for given in ({"profile": "served"}, {"server": "prod", "graph": "kb"}):
-        with pytest.raises(errors.RemoteUnavailableError) as refused:
-            omnigraph.connect(**given)
-        assert refused.value.url == "https://h.example/base/graphs/kb"
+    with pytest.raises(errors.RemoteUnavailableError) as refused:
+        omnigraph.connect(profile="served")
+    assert refused.value.url == "https://h.example/base/graphs/kb"
+    with pytest.raises(errors.RemoteUnavailableError) as refused:
+        omnigraph.connect(server="prod", graph="kb")
+    assert refused.value.url == "https://h.example/base/graphs/kb"
     with pytest.raises(errors.RemoteUnavailableError) as refused:
         omnigraph.connect("https://h.example/graphs/kb")
     assert refused.value.url == "https://h.example/graphs/kb"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import keyring
@@ -26,10 +26,10 @@ SECRET = "s3cr3t"  # noqa: S105 — of no server
 class MemoryKeyring(KeyringBackend):
     """A keyring of this process alone."""
 
-    priority = 1  # type: ignore[assignment]  # the library declares a method
+    priority = 1
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]  # of the library
         self.kept: dict[tuple[str, str], str] = {}
 
     def get_password(self, service: str, username: str) -> str | None:
@@ -105,11 +105,12 @@ def test_a_file_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> No
     file = CredentialsFile(tmp_path)
     file.store_token("prod", SECRET)
     file.path.chmod(mode)
-    for act in (
+    acts: list[Callable[[], object]] = [
         lambda: file.find_token("prod"),
         lambda: file.store_token("prod", "other"),
         lambda: file.remove_token("prod"),
-    ):
+    ]
+    for act in acts:
         with pytest.raises(errors.CredentialsError, match="can be read by others") as refused:
             act()
         assert "chmod 600" in str(refused.value.hint)
