@@ -35,7 +35,7 @@ from omnigraph.bulk.bulk_violations import (
 from omnigraph.bulk.constraint_checks import ConstraintCheckResult, check_constraints
 from omnigraph.bulk.key_join import clear_wanted_cache
 from omnigraph.bulk.row_checks import SPLIT_PROBLEMS_MAX, RecordProblem
-from omnigraph.bulk.split_writer import SplitResult, check_headers, write_split
+from omnigraph.bulk.split_writer import IDS, SplitResult, check_headers, write_split
 from omnigraph.bulk.splits import (
     FileRange,
     GraphLocation,
@@ -118,6 +118,8 @@ class BulkLoad:
         self._raws: dict[tuple[int, int], RawRecord] = {}
         self.rejected = 0
         self.rejects: str | None = None
+        # Whether rows that are committed as they are have to be written too.
+        self._writes_all = False
 
     @property
     def digest(self) -> str | None:
@@ -132,8 +134,11 @@ class BulkLoad:
         found = {key.name: load.count_rows(key) + replaced[key] for key in types}
         return {name: rows for name, rows in found.items() if rows}
 
-    def prepare(self, view: View, request: Request) -> Transaction:
-        """The load on a view, or the error that lists what is wrong with it."""
+    def prepare(self, view: View, request: Request) -> Transaction | None:
+        """The load on a view, or the error that lists what is wrong with it.
+
+        None if only changed rows are written and there are none.
+        """
         try:
             if self._load is not None and (
                 self._may_be_removed(self._load) or self._is_stale(view)
@@ -142,7 +147,8 @@ class BulkLoad:
             if self._load is None:
                 self._write_splits(view)
             examined = self._check_load(view)
-            return build_load_transaction(self._staged_load, examined, view, request)
+            made = build_load_transaction(self._staged_load, examined, view, request)
+            return made if made.effects or not self._source.skips_unchanged else None
         except BaseException:
             self.discard_rows()
             self.finish()
@@ -171,6 +177,12 @@ class BulkLoad:
             raise self._build_error(self._collect_split_rejects(), unseen=0)
         for _ in range(ROUNDS_MAX):
             examined = check_constraints(self._staged_load, view, self._runner)
+            if self._has_repeated_ids(examined):
+                # Which of several rows of an entity counts is decided among all of them.
+                self._writes_all = True
+                self.discard_rows()
+                self._write_splits(view)
+                continue
             judgement = self._validate_rows(examined, view)
             if not judgement.rejected and not judgement.replaced:
                 self._record_rejects()
@@ -179,6 +191,13 @@ class BulkLoad:
             self._rewrite_splits(judgement)
         raise WriteRefusedError(
             f"after {ROUNDS_MAX} rounds of rejecting records some still break rules"
+        )
+
+    def _has_repeated_ids(self, examined: ConstraintCheckResult) -> bool:
+        """Whether rows were not written whose ids other rows may have too."""
+        return any(
+            IDS in names and self._staged_load.count_unchanged(type_key)
+            for type_key, names in examined.suspects.items()
         )
 
     @property
@@ -224,6 +243,7 @@ class BulkLoad:
             problems_max=_SPLIT_REJECTS_MAX if is_quarantine else SPLIT_PROBLEMS_MAX,
             may_mark=self._source.locate is not None,
             after_sweep=self._sweeps.find_newest(),
+            skips_unchanged=self._source.skips_unchanged and not self._writes_all,
         )
         units = tuple(InputSplit(job, number, piece) for number, piece in enumerate(pieces))
         if wrong := check_headers(units):
@@ -441,7 +461,9 @@ class BulkLoad:
             self._raws.update({(question.split.number, raw.number): raw for raw in raws})
 
     def _count_rows(self, view: View) -> LoadCounts:
+        load = self._staged_load
         written = sum(sum(self.count_records(kind, view).values()) for kind in TypeKind)
+        written += sum(load.count_unchanged(type_key) for type_key in load.list_types(view))
         return LoadCounts(written, self.rejected, self.rejects)
 
     def _record_rejects(self) -> None:

@@ -55,6 +55,11 @@ class BulkSource(ABC):
         """What finds the records that its rows were made of, if they were made of any."""
         return None
 
+    @property
+    def skips_unchanged(self) -> bool:
+        """Whether a merge writes only rows that differ from those that are committed."""
+        return False
+
     def accept_counts(self, counts: LoadCounts) -> None:
         """Refuse to commit a load of which too much was left out."""
         del counts

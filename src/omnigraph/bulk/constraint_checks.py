@@ -122,7 +122,8 @@ class _ConstraintCheck:
     def _iter_key_queries(self) -> Iterator[KeyQuery]:
         load = self._load
         for type_key in self._types:
-            yield DuplicateKeys(f"{type_key} {IDS}", load.list_hash_files(type_key, IDS))
+            ids = load.list_hash_files(type_key, IDS) + load.list_unchanged_files(type_key)
+            yield DuplicateKeys(f"{type_key} {IDS}", ids)
             for group in self._list_groups(type_key):
                 name = tuples_name_of(group)
                 yield DuplicateKeys(f"{type_key} {name}", load.list_hash_files(type_key, name))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.bulk.hash_files import HashFile, hash_tuples, write_hashes
 from omnigraph.bulk.row_checks import IdentifiedRows, RecordProblem, RowChecks
@@ -19,15 +21,19 @@ from omnigraph.bulk.task_tracking import (
     require_running_load,
     write_note,
 )
+from omnigraph.changes.row_comparison import compare_columns
 from omnigraph.rows.columns import SOURCE_COLUMN, build_table_shape
 from omnigraph.rows.hashing import Hashes, hash_any_texts
 from omnigraph.rows.view import table_types_of
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.catalog import Cardinality, EdgeType, NodeType
+from omnigraph.storage.tables.blob_columns import is_blob
 from omnigraph.storage.tables.pins import Pin
+from omnigraph.storage.tables.row_ids import ROW_ID
+from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.versioning.schema_store import StoredSchema
-from omnigraph.writers.committed_values import with_committed_values
+from omnigraph.writers.committed_values import read_values, with_committed_values
 from omnigraph.writers.graph_change import COPIES, combine_column
 from omnigraph.writers.inputs.input_rows import AbsentColumns
 from omnigraph.writers.inputs.row_sink import RowNumbers
@@ -72,6 +78,14 @@ class StagedRows:
 
 
 @dataclass(frozen=True, slots=True)
+class UnchangedRows:
+    """Rows of one type that a unit did not write, because they are committed: hashes of ids."""
+
+    rows: int
+    ids: HashFile
+
+
+@dataclass(frozen=True, slots=True)
 class SplitResult:
     """What became of a unit. `lines` is how far the numbers of the next unit are shifted.
 
@@ -86,6 +100,7 @@ class SplitResult:
     problems: tuple[RecordProblem, ...]
     problem_count: int
     patched_types: frozenset[str] = frozenset()
+    unchanged: Mapping[str, tuple[UnchangedRows, ...]] = field(default_factory=dict)
 
 
 def write_split(unit: InputSplit) -> SplitResult:
@@ -111,6 +126,7 @@ def write_split(unit: InputSplit) -> SplitResult:
         patched_types=frozenset(
             str(type_key) for type_key, writer in writers.items() if writer.keeps
         ),
+        unchanged={str(type_key): tuple(each.unchanged) for type_key, each in writers.items()},
     )
 
 
@@ -164,6 +180,7 @@ class _TypeWriter:
         self.checks = RowChecks(type_key, type_, self._shape, unit.job.problems_max)
         self._left_out = np.array(unit.excluded, np.int64)
         self.portions: list[StagedRows] = []
+        self.unchanged: list[UnchangedRows] = []
         # Whether committed values were asked for.
         self.keeps = False
 
@@ -176,6 +193,8 @@ class _TypeWriter:
         found = self.checks.identify_rows(rows, numbers, absent)
         for each in self._fill_committed_values(found, absent) if is_patch and absent else (found,):
             ready = self.checks.filter_valid(each)
+            if is_patch and self._unit.job.skips_unchanged:
+                ready = self._drop_unchanged(ready)
             if ready.rows.num_rows:
                 self._stage_rows(ready)
 
@@ -199,6 +218,23 @@ class _TypeWriter:
             end = start + part.num_rows
             yield IdentifiedRows(part, found.numbers[start:end], found.is_fresh)
             start = end
+
+    def _drop_unchanged(self, ready: IdentifiedRows) -> IdentifiedRows:
+        """The rows that are not committed as they are; of the others the ids are noted."""
+        if ready.is_fresh or not self._pin.rows:
+            return ready
+        is_same = find_unchanged_rows(ready.rows, self._stores.tables.open(self._pin))
+        if not is_same.any():
+            return ready
+        self.keeps = True
+        same = ready.rows.filter(pa.array(is_same))
+        job, hashes = self._unit.job, [hash_any_texts(same[ID_COLUMN])]
+        file = write_hashes(
+            self._stores.objects, job.folder, hashes, parts=job.parts, is_sorted=True
+        )
+        self.unchanged.append(UnchangedRows(same.num_rows, file))
+        rows = ready.rows.filter(pa.array(~is_same))
+        return IdentifiedRows(rows, ready.numbers[~is_same], ready.is_fresh)
 
     def _stage_rows(self, ready: IdentifiedRows) -> None:
         notes, folder = self._stores.objects, self._unit.job.folder
@@ -244,6 +280,28 @@ class _TypeWriter:
                         hash_tuples(group.format_texts(group.select_bound_columns(rows)))
                     ]
         return found
+
+
+def find_unchanged_rows(rows: pa.Table, table: Table) -> npt.NDArray[np.bool_]:
+    """Which rows are committed with the very same values; of rows with blobs none is compared."""
+    is_same = np.zeros(rows.num_rows, np.bool_)
+    columns = [name for name in rows.column_names if name != ID_COLUMN]
+    if any(is_blob(table.schema.field(name)) for name in columns):
+        return is_same
+    ids = combine_column(rows[ID_COLUMN])
+    copies = table.find(ID_COLUMN, ids, columns=COPIES.names)
+    places = pc.index_in(ids, value_set=combine_column(copies[ID_COLUMN]))
+    matched = np.flatnonzero(np.asarray(places.is_valid()))
+    row_ids = combine_column(copies[ROW_ID]).take(places.drop_null())
+    start = 0
+    for part in read_values(table, row_ids, columns, spend=_ignore_size):
+        found = matched[start : start + part.num_rows]
+        own, differs = rows.take(pa.array(found)), np.zeros(part.num_rows, np.bool_)
+        for name in columns:
+            differs |= compare_columns(own[name], part[name].cast(own[name].type))
+        is_same[found] = ~differs
+        start += part.num_rows
+    return is_same
 
 
 def batch_tables(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:

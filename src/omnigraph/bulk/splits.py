@@ -95,7 +95,8 @@ class LoadJob:
     `folder` is where the units of this load leave what others read, `parts` is into how many parts
     they cut hashes, and `problems_max` is how many bad records each of them lists one by one. With
     `may_mark`, rows may say why they cannot be written, and of which records they were made.
-    `after_sweep` is the newest sweep of a collector before the first unit began.
+    `after_sweep` is the newest sweep of a collector before the first unit began. With
+    `skips_unchanged`, rows that are committed as they are do not count as written.
     """
 
     location: GraphLocation
@@ -107,6 +108,7 @@ class LoadJob:
     problems_max: int = SPLIT_PROBLEMS_MAX
     may_mark: bool = False
     after_sweep: int = 0
+    skips_unchanged: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,8 +144,8 @@ class BulkLoadOperation:
         """An overwrite ends what others wrote meanwhile without having seen it."""
         return self._mode is not LoadMode.OVERWRITE
 
-    def prepare(self, view: View, request: Request) -> Transaction:
-        """The load on a view; an empty one is a commit too."""
+    def prepare(self, view: View, request: Request) -> Transaction | None:
+        """The load on a view; an empty one is a commit too, unless its source says otherwise."""
         if self._load.digest not in (None, view.schema.digest):
             self._load.discard_rows()
             raise SchemaChanged
@@ -190,7 +190,6 @@ def _build_result(
     written, terms = outcome
     found: LoadCounts
     if written.record is None:
-        assert terms.is_dry, "an empty load is a commit too"
         commit, found = session.read_commit(session.read_head(stream)), ({}, {})
     else:
         commit, found = commit_of(written.record), counts_of(written.record)
@@ -203,7 +202,8 @@ def _build_result(
         edges=edges,
         commit=commit,
         is_repeated=written.is_repeated,
-        is_dry=written.record is None,
+        is_dry=terms.is_dry,
+        is_unchanged=written.record is None and not terms.is_dry,
     )
 
 

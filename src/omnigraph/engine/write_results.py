@@ -37,6 +37,8 @@ class LoadResult:
     is_repeated: bool = field(default=False, compare=False)
     # Whether nothing was written, because it was a dry run.
     is_dry: bool = False
+    # Whether it made no commit, because it changes nothing; `commit` is the newest one then.
+    is_unchanged: bool = False
 
     def __repr__(self) -> str:
         rejected = "" if self.rejected is None else f", rejected={self.rejected}"

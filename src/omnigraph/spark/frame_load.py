@@ -57,6 +57,12 @@ class FrameSource(BulkSource):
     on_staged: Callable[[], None] | None = None
     locator: LocateOrigins | None = None
     on_accept: Callable[[LoadCounts], None] | None = None
+    only_changed: bool = False
+
+    @property
+    def skips_unchanged(self) -> bool:
+        """Whether a merge writes only rows that differ from those that are committed."""
+        return self.only_changed
 
     @property
     def locate(self) -> LocateOrigins | None:
@@ -171,6 +177,7 @@ def load_frames(  # noqa: PLR0913 — one keyword for each decision of the calle
     staged: Callable[[], None] | None = None,
     locate: LocateOrigins | None = None,
     accept: Callable[[LoadCounts], None] | None = None,
+    only_changed: bool = False,
 ) -> LoadResult:
     """Load DataFrames, each with the type of its rows, in one commit for all of them or none.
 
@@ -178,10 +185,11 @@ def load_frames(  # noqa: PLR0913 — one keyword for each decision of the calle
     is in `@id`. The rows are evaluated once, and the units of the load run on the given session, or
     on the one that the frames belong to. `staged` is called when all rows were evaluated, and may
     refuse them; `locate` finds the records of rejected rows by the column `@origin`;
-    `accept` is called before the commit, and may refuse to leave so many rows out.
+    `accept` is called before the commit, and may refuse to leave so many rows out. With
+    `only_changed` a merge leaves rows alone that are the same, and makes no commit of none.
     """
     return branch.load(
-        FrameSource(tuple(frames), spark, progress, staged, locate, accept),
+        FrameSource(tuple(frames), spark, progress, staged, locate, accept, only_changed),
         mode=mode,
         key=key,
         message=message,

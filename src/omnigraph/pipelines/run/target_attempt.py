@@ -32,7 +32,7 @@ from omnigraph.pipelines.ledger.idempotency import (
     LoadHistory,
     TargetKeys,
 )
-from omnigraph.pipelines.ledger.run_ledger import SUCCEEDED, TargetRun
+from omnigraph.pipelines.ledger.run_ledger import SUCCEEDED, UNCHANGED, TargetRun
 from omnigraph.pipelines.run.run_slot import Slot
 
 if TYPE_CHECKING:
@@ -99,6 +99,8 @@ class TargetAttempt:
     def run(self, begun: TargetRun, records: RecordSource) -> TargetRun:
         """Make the commit with the key, or find it."""
         made = self._make_commit(begun, records)
+        if made.commit is None:
+            return made
         # It has its commit, whatever becomes of the notes.
         with suppress(OmnigraphError):
             self._open_key(made.key).record_outcome(made)
@@ -183,6 +185,15 @@ class TargetAttempt:
             # Another run of the slot was faster: nothing was read here.
             return self._adopt_commit(branch, result.commit, begun)
         records.retain()
+        if result.is_unchanged:
+            rows_read = records.count_rows(self.target)
+            return replace(
+                begun,
+                status=UNCHANGED,
+                rows_read=rows_read,
+                rejected=result.rejected,
+                rejects=result.rejects,
+            )
         return replace(
             begun,
             status=SUCCEEDED,
@@ -205,6 +216,9 @@ class TargetAttempt:
         return self.graph.branch(self.run_branch)
 
     def _merge_run_branch(self, main: Branch, branch: Branch, loaded: TargetRun) -> TargetRun:
+        if loaded.status == UNCHANGED:
+            self.graph.delete_branch(branch.name)
+            return replace(loaded, run_branch=None)
         loaded = replace(loaded, run_branch=branch.name)
         assert self.target.run_branch is not None, "asked only where there is one"
         if not self.target.run_branch.is_automatic:
@@ -336,6 +350,7 @@ def load_records(
         staged=staged,
         locate=RecordLocator(tuple(sources.values())),
         accept=partial(require_reject_limit, target),
+        only_changed=target.mode == "merge",
     )
     return result
 
