@@ -146,6 +146,13 @@ _RULE_FIELDS: Final = (
     ),
     FieldSpec("chunk", FieldKind.SECTION, "Cut a text into pieces: one record for each piece."),
     FieldSpec("distinct", FieldKind.BOOLEAN, "Whether equal rows are one row.", False, False),
+    FieldSpec(
+        "latest",
+        FieldKind.TEXTS,
+        "Columns by which the last record of an entity is found: the others are left out.",
+        False,
+        (),
+    ),
     FieldSpec("id", FieldKind.VALUE, "The id of the entity, for types without a key."),
 )
 NODE_RULE: Final = SectionSchema(

@@ -302,6 +302,8 @@ class MappingRule:
     explode: tuple[Explode, ...] = ()
     chunk: Chunk | None = None
     is_distinct: bool = False
+    # Columns of which the greatest values are those of the record that counts for its entity.
+    latest: tuple[str, ...] = ()
     id: Value | None = None
     ends: tuple[Endpoint, Endpoint] | None = None
     # Of its fields by their names, and of each property by `set.` and its name.

@@ -67,6 +67,7 @@ def _read_rule(node: yaml.Node, shape: SectionSchema, findings: Findings) -> Map
         explode=tuple(_read_explodes(section, findings)),
         chunk=_read_chunk(section.values["chunk"], findings),
         is_distinct=bool(section.values["distinct"]),
+        latest=tuple(section.values["latest"]),
         id=None if given is None else read_value(given, "id", findings),
         ends=ends,
         positions=dict(_iter_positions(section)),

@@ -40,6 +40,9 @@ def check_mapping(mapped: RecordMapping, catalog: Catalog, *, mode: str) -> Find
             continue
         _check_values(rule, type_, findings)
         _check_required(rule, type_, findings, mode=mode)
+        if rule.latest and rule.id is None and type_.key is None:
+            message = f"{type_.name} has no key by which its last record is found"
+            findings.add_problem(rule.position_of("latest"), message, hint="give it an 'id'")
         if isinstance(type_, EdgeType) and rule.ends is not None:
             for end, node in zip(rule.ends, (type_.source, type_.target), strict=True):
                 _check_end(rule, end, catalog.nodes[node], findings)

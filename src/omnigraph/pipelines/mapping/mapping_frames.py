@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 # Columns that say why a record is refused, in the order in which that was found.
 _REASON: Final = "__reason"
 _LOWEST: Final = f"{PREFIX}lowest"
+_LATEST: Final = f"{PREFIX}latest"
+_RANK: Final = f"{PREFIX}rank"
 _INTERNAL_COLUMNS: Final = re.compile(rf",? ?`(?:{_REASON}\d+|{PREFIX}\w+|{CORRUPT})`")
 _CASTS: Final = {
     Scalar.STRING: "string",
@@ -159,10 +161,13 @@ class _RuleLowering:
         before = len(self.findings.problems)
         for column in self.steps.columns:
             self._check_column(column, expanded)
+        self._check_latest(expanded)
         if len(self.findings.problems) > before:
             return None
-        rows = expanded.selectExpr(*self._build_items(expanded))
         has_origin = PART in records.columns
+        rows = expanded.selectExpr(*self._build_items(expanded))
+        if self.steps.latest:
+            rows = _select_latest(rows, self.steps.identity, has_origin=has_origin)
         if self.steps.is_distinct:
             rows = _deduplicate_rows(rows) if has_origin else rows.distinct()
         if has_origin:
@@ -183,6 +188,8 @@ class _RuleLowering:
             yield f"CASE WHEN {failed} THEN NULL ELSE {column.sql} END AS {quote_name(column.name)}"
         if reasons:
             yield f"{_coalesce_reasons(reasons)} AS {quote_name(REFUSED)}"
+        if self.steps.latest:
+            yield f"struct({', '.join(self.steps.latest)}) AS {_LATEST}"
         yield from (name for name in (PART, ROW) if name in records.columns)
 
     def _expand_records(self, records: DataFrame) -> DataFrame | None:
@@ -261,6 +268,20 @@ class _RuleLowering:
             message = f"{about}: expects {type_}, the expression gives {found}"
             self.findings.add_problem(column.position, message, hint=_suggest_cast(type_))
 
+    def _check_latest(self, records: DataFrame) -> None:
+        if not self.steps.latest:
+            return
+        position = self.steps.latest_position
+        for sql in self.steps.latest:
+            try:
+                if not is_column_name(sql):
+                    message = f"{self.steps.type_name}: latest: '{sql}' is not a column"
+                    self.findings.add_problem(position, message)
+                select_items(records, [sql])
+            except UnresolvedError as failure:
+                message = f"{self.steps.type_name}: latest: {_format_unresolved(failure)}"
+                self.findings.add_problem(position, message)
+
     def _find_property_type(self, name: str) -> PropertyType | None:
         """The type of a property; None for ids and ends, which are texts already."""
         type_: NodeType | EdgeType = (
@@ -301,6 +322,23 @@ def _expand_all_stars(
         for each in steps.columns
     ]
     return replace(steps, expansions=tuple(expansions), where=where, columns=tuple(values))
+
+
+def _select_latest(rows: DataFrame, identity: Sequence[str], *, has_origin: bool) -> DataFrame:
+    """Of the rows of an entity the one with the greatest order, then of the last record.
+
+    A row that is refused, or whose entity is not known, stays: the load reports it.
+    """
+    order = [f"{_LATEST} DESC NULLS LAST"]
+    order += [f"{name} DESC" for name in (PART, ROW) if has_origin]
+    kept = [f"{quote_name(name)} IS NULL" for name in identity if name in rows.columns]
+    if REFUSED in rows.columns:
+        kept.append(f"{quote_name(REFUSED)} IS NOT NULL")
+    is_kept = " OR ".join(kept)
+    groups = ", ".join([f"({is_kept})", *(quote_name(n) for n in identity if n in rows.columns)])
+    rank = f"row_number() OVER (PARTITION BY {groups} ORDER BY {', '.join(order)}) AS {_RANK}"
+    ranked = rows.selectExpr("*", rank).where(f"{_RANK} = 1 OR {is_kept}")
+    return ranked.drop(_RANK, _LATEST)
 
 
 def _deduplicate_rows(rows: DataFrame) -> DataFrame:

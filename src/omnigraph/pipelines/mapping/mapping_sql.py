@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, assert_never
 
 from omnigraph.config.yaml_reader import Position
@@ -39,6 +39,9 @@ _TOKEN: Final = re.compile(
 _STAR: Final = "*"
 _OPENS: Final = ("(", ",")
 _CLOSES: Final = (")", ",")
+
+# What a key calls the ends of an edge, and the columns that hold them.
+_END_COLUMNS: Final = {"@src": "from", "@dst": "to"}
 
 # It counts rows, and no columns.
 _COUNT: Final = "count"
@@ -98,6 +101,10 @@ class MappingSteps:
     embedded: dict[str, int]
     position: Position
     where_position: Position
+    # Columns of the record that order those of one entity, and columns of the row that name it.
+    latest: tuple[str, ...] = ()
+    identity: tuple[str, ...] = ()
+    latest_position: Position = field(default_factory=lambda: Position(1))
 
 
 def build_steps(rule: MappingRule, catalog: Catalog) -> MappingSteps:
@@ -124,7 +131,17 @@ def build_steps(rule: MappingRule, catalog: Catalog) -> MappingSteps:
         },
         position=rule.position,
         where_position=rule.position_of("where"),
+        latest=rule.latest,
+        identity=_list_identity_columns(rule, type_),
+        latest_position=rule.position_of("latest"),
     )
+
+
+def _list_identity_columns(rule: MappingRule, type_: NodeType | EdgeType) -> tuple[str, ...]:
+    """The columns of a row that say which entity it is, as far as the type has a key."""
+    if rule.id is not None:
+        return (ID_COLUMN,)
+    return tuple(_END_COLUMNS.get(name, name) for name in type_.key or ())
 
 
 def quote_name(name: str) -> str:

@@ -210,7 +210,10 @@ def read_local_frame(source: FileSource, found: FileListing, spark: SparkSession
                 return read.json(names, schema=with_corrupt_column(source.columns), mode=PERMISSIVE)
             return _require_any_record(read.json(names), source, found)
         case "parquet":
-            return _require_no_declared_columns(spark.read.parquet(*names), source)
+            # Files of several integer widths have the widest: Spark takes those of one file.
+            wide = read_wide_schema(found)
+            read = spark.read if wide is None else spark.read.schema(_to_spark_schema(wide))
+            return _require_no_declared_columns(read.parquet(*names), source)
         case _:
             return _require_no_declared_columns(spark.read.orc(names), source)
 
@@ -235,9 +238,7 @@ def _require_columns(records: DataFrame, found: FileListing) -> None:
     if len(found.files) == 1 or found.format in _TEXT_FORMATS:
         return
     for file in found.files:
-        with opened_file(file, found.options) as stream:
-            is_parquet = found.format == "parquet"
-            names = (pq.read_schema(stream) if is_parquet else orc.ORCFile(stream).schema).names
+        names = _read_file_schema(found, file).names
         if missing := [name for name in records.columns if name not in names]:
             raise SourceRefusedError(f"{file.uri} has no column {missing[0]}", hint=_SAME_COLUMNS)
 
@@ -305,17 +306,52 @@ def _read_remote_frame(source: FileSource, found: FileListing, spark: SparkSessi
 
 
 def _read_remote_schema(found: FileListing) -> pa.Schema:
-    """The columns of the first file; the others must have them too."""
-    first = found.files[0]
+    """The columns of the first file, as wide as any file has them."""
+    wide = read_wide_schema(found)
+    return _read_file_schema(found, found.files[0]) if wide is None else wide
+
+
+def read_wide_schema(found: FileListing) -> pa.Schema | None:
+    """The columns of the first file with types that hold the numbers of all files.
+
+    None if all files agree, or only differ in what the reader reports: columns that are missing.
+    """
+    first = _read_file_schema(found, found.files[0])
+    wide = first
+    for file in found.files[1:]:
+        other = _read_file_schema(found, file)
+        for number, column in enumerate(wide):
+            at = other.get_field_index(column.name)
+            type_ = column.type if at < 0 else _widen_type(column, other.field(at).type, file)
+            wide = wide.set(number, column.with_type(type_))
+    return None if wide.equals(first) else wide.remove_metadata()
+
+
+def _widen_type(column: pa.Field, other: pa.DataType, file: SourceFile) -> pa.DataType:
+    """The type that holds the numbers of two; what is not a number has one type in all files."""
+    type_ = column.type
+    if type_.equals(other) or not all(map(_is_number, (type_, other))):
+        is_same = type_.equals(other) or not any(map(_is_number, (type_, other)))
+        if not is_same:
+            problem = f"{file.uri}: column {column.name} is of type {other}, not {type_}"
+            raise SourceRefusedError(problem, hint=_SAME_COLUMNS)
+        return type_
+    schemas = [pa.schema([("x", type_)]), pa.schema([("x", other)])]
+    found: pa.DataType = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    return found
+
+
+def _is_number(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_))
+
+
+def _read_file_schema(found: FileListing, file: SourceFile) -> pa.Schema:
     try:
-        with opened_file(first, found.options) as stream:
-            match found.format:
-                case "parquet":
-                    return pq.read_schema(stream)
-                case _:
-                    return orc.ORCFile(stream).schema
+        with opened_file(file, found.options) as stream:
+            is_parquet = found.format == "parquet"
+            return pq.read_schema(stream) if is_parquet else orc.ORCFile(stream).schema
     except pa.ArrowException as failure:
-        raise SourceRefusedError(f"{first.uri}: {failure}") from failure
+        raise SourceRefusedError(f"{file.uri}: {failure}") from failure
 
 
 def _to_spark_schema(schema: pa.Schema) -> StructType:
