@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from omnigraph.config.yaml_reader import Findings
+from omnigraph.errors import PipelineInvalidError
 from omnigraph.lang.quoting import sanitize_text
 from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.pipelines.config.definition import (
@@ -33,7 +34,7 @@ _TEMPLATED = frozenset({Scalar.STRING, Scalar.DATE, Scalar.DATETIME, Scalar.BLOB
 
 def check_mapping(mapped: RecordMapping, catalog: Catalog, *, mode: str) -> Findings:
     """Everything in a mapping that its target's schema does not have or cannot hold."""
-    findings = Findings(mapped.file, paths=mapped.paths)
+    findings = Findings(mapped.file, paths=mapped.paths, error=PipelineInvalidError)
     for rule in mapped.rules:
         type_ = _find_type(rule, catalog, findings)
         if type_ is None:
