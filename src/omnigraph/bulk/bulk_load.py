@@ -35,7 +35,7 @@ from omnigraph.bulk.bulk_violations import (
 from omnigraph.bulk.constraint_checks import ConstraintCheckResult, check_constraints
 from omnigraph.bulk.key_join import clear_wanted_cache
 from omnigraph.bulk.row_checks import SPLIT_PROBLEMS_MAX, RecordProblem
-from omnigraph.bulk.split_writer import IDS, SplitResult, check_headers, write_split
+from omnigraph.bulk.split_writer import SplitResult, check_headers, write_split
 from omnigraph.bulk.splits import (
     FileRange,
     GraphLocation,
@@ -118,7 +118,6 @@ class BulkLoad:
         self._raws: dict[tuple[int, int], RawRecord] = {}
         self.rejected = 0
         self.rejects: str | None = None
-        # Whether rows that are committed as they are have to be written too.
         self._writes_all = False
 
     @property
@@ -135,10 +134,7 @@ class BulkLoad:
         return {name: rows for name, rows in found.items() if rows}
 
     def prepare(self, view: View, request: Request) -> Transaction | None:
-        """The load on a view, or the error that lists what is wrong with it.
-
-        None if only changed rows are written and there are none.
-        """
+        """The load on a view, or its error; None if only changed rows are written, of none."""
         try:
             if self._load is not None and (
                 self._may_be_removed(self._load) or self._is_stale(view)
@@ -177,8 +173,7 @@ class BulkLoad:
             raise self._build_error(self._collect_split_rejects(), unseen=0)
         for _ in range(ROUNDS_MAX):
             examined = check_constraints(self._staged_load, view, self._runner)
-            if self._has_repeated_ids(examined):
-                # Which of several rows of an entity counts is decided among all of them.
+            if examined.may_repeat_unwritten(self._staged_load):
                 self._writes_all = True
                 self.discard_rows()
                 self._write_splits(view)
@@ -191,13 +186,6 @@ class BulkLoad:
             self._rewrite_splits(judgement)
         raise WriteRefusedError(
             f"after {ROUNDS_MAX} rounds of rejecting records some still break rules"
-        )
-
-    def _has_repeated_ids(self, examined: ConstraintCheckResult) -> bool:
-        """Whether rows were not written whose ids other rows may have too."""
-        return any(
-            IDS in names and self._staged_load.count_unchanged(type_key)
-            for type_key, names in examined.suspects.items()
         )
 
     @property
@@ -232,7 +220,6 @@ class BulkLoad:
             with stop_tasks_on_error(get_stores(self._place).objects, self._folder):
                 self._pieces = self._source.prepare_ranges(self._place, self._folder)
         pieces = self._pieces
-        is_quarantine = self._terms.is_quarantine
         job = LoadJob(
             location=self._place,
             schema=view.schema.digest,
@@ -240,7 +227,7 @@ class BulkLoad:
             mode=self._terms.mode,
             folder=self._folder,
             parts=compute_parts(pieces),
-            problems_max=_SPLIT_REJECTS_MAX if is_quarantine else SPLIT_PROBLEMS_MAX,
+            problems_max=_SPLIT_REJECTS_MAX if self._terms.is_quarantine else SPLIT_PROBLEMS_MAX,
             may_mark=self._source.locate is not None,
             after_sweep=self._sweeps.find_newest(),
             skips_unchanged=self._source.skips_unchanged and not self._writes_all,
@@ -461,10 +448,9 @@ class BulkLoad:
             self._raws.update({(question.split.number, raw.number): raw for raw in raws})
 
     def _count_rows(self, view: View) -> LoadCounts:
-        load = self._staged_load
         written = sum(sum(self.count_records(kind, view).values()) for kind in TypeKind)
-        written += sum(load.count_unchanged(type_key) for type_key in load.list_types(view))
-        return LoadCounts(written, self.rejected, self.rejects)
+        unchanged = self._staged_load.count_unchanged()
+        return LoadCounts(written + unchanged, self.rejected, self.rejects)
 
     def _record_rejects(self) -> None:
         """Count what was left out, and write it down where that is asked for."""

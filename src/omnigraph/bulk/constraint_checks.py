@@ -75,6 +75,16 @@ class ConstraintCheckResult:
             of_type = self.suspects.setdefault(type_key, {})
             of_type[name] = union_hashes([of_type.get(name, NO_HASHES), hashes])
 
+    def may_repeat_unwritten(self, load: StagedLoad) -> bool:
+        """Whether rows that were not written may have the ids of others.
+
+        Which of several rows of an entity counts is decided among all of them.
+        """
+        return any(
+            IDS in names and load.list_unchanged_files(type_key)
+            for type_key, names in self.suspects.items()
+        )
+
     def add_required_ids(self, type_key: TypeKey, hashes: Hashes) -> None:
         """Have the rows of a type with one of the hashes of ids at hand."""
         self.required_ids[type_key] = union_hashes(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.bulk.hash_files import HashFile
-from omnigraph.bulk.split_writer import SplitResult, UnchangedRows
+from omnigraph.bulk.split_writer import SplitResult
 from omnigraph.bulk.splits import InputSplit, LoadJob, get_stores, noun_of
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey
@@ -56,17 +56,15 @@ class StagedLoad:
             if name in portion.hashes
         )
 
-    def count_unchanged(self, type_key: TypeKey) -> int:
-        """How many rows of a type were not written, because they are committed."""
-        return sum(each.rows for each in self._list_unchanged(type_key))
+    def count_unchanged(self) -> int:
+        """How many rows were not written, because they are committed as they are."""
+        parts = (part for each in self.results for part in each.unchanged.values())
+        return sum(rows.rows for part in parts for rows in part)
 
     def list_unchanged_files(self, type_key: TypeKey) -> tuple[HashFile, ...]:
-        """The files of the hashes of their ids."""
-        return tuple(each.ids for each in self._list_unchanged(type_key))
-
-    def _list_unchanged(self, type_key: TypeKey) -> list[UnchangedRows]:
+        """The files of the hashes of the ids of such rows of a type."""
         found = (each.unchanged.get(str(type_key), ()) for each in self.results)
-        return [rows for portions in found for rows in portions]
+        return tuple(rows.ids for portions in found for rows in portions)
 
     def list_staged(self, type_key: TypeKey) -> tuple[Staged, ...]:
         """The rows of a type, in the order of the input."""
