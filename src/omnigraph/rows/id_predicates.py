@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from itertools import product
-from math import isfinite, prod
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
@@ -14,9 +13,9 @@ import pyarrow.compute as pc
 
 from omnigraph.query import typed_tree
 from omnigraph.query.ast import CompareOp
-from omnigraph.query.typed_tree import Expr, Value
+from omnigraph.query.typed_tree import Expr
 from omnigraph.rows.columns import TableShape
-from omnigraph.rows.comparison import comparable_type_of, with_both_zeros
+from omnigraph.rows.comparison import with_both_zeros
 from omnigraph.rows.entity_ids import compute_entity_ids
 from omnigraph.rows.evaluator import (
     Params,
@@ -117,19 +116,20 @@ def _build_key_ids(allowed: _Allowed, shape: TableShape) -> list[_Ids]:
         return []
     if prod(len(allowed[column]) for column in columns) > COMBINATIONS_MAX:
         return []
-    values = [list(filter(_is_usable, allowed[column].to_pylist())) for column in columns]
-    members = zip(*product(*values), strict=True) if all(values) else [()] * len(columns)
-    kinds = [shape.schema.field(column).type for column in columns]
+    values = [_select_usable(allowed[column]) for column in columns]
+    # Every combination of a value of each column.
+    places = np.indices([len(each) for each in values]).reshape(len(values), -1)
     arrays = [
-        pa.array(list(each), comparable_type_of(kind)).cast(kind)
-        for each, kind in zip(members, kinds, strict=True)
+        each.take(pa.array(at)).cast(shape.schema.field(column).type)
+        for column, each, at in zip(columns, values, places, strict=True)
     ]
     ids = compute_entity_ids(pa.table(arrays, names=columns), shape)
     return [ids.combine_chunks().unique()]
 
 
-def _is_usable(value: Value) -> bool:
-    return not isinstance(value, float) or isfinite(value)
+def _select_usable(values: pa.Array) -> pa.Array:
+    """The values that an id can be made of."""
+    return values.filter(pc.is_finite(values)) if pa.types.is_floating(values.type) else values
 
 
 def _restrict(allowed: _Allowed, condition: Expr, shape: TableShape, params: Params) -> None:

@@ -179,7 +179,8 @@ def _check_list(context: CheckContext, literal: ast.ListLiteral) -> LiteralValue
             "T103", literal.span, f"list items have no common type: {', '.join(list(kinds)[:4])}"
         )
         return None
-    values = tuple(_widen_item(item, element) for item in known)
+    context.collector.poll()
+    values = tuple(known if element not in FLOATS else (_widen_item(i, element) for i in known))
     if all(isinstance(value, typed_tree.Constant) for value in values):
         plain = tuple(value.value for value in values if isinstance(value, typed_tree.Constant))
         return typed_tree.Constant(plain, make_list_type(element))
@@ -230,6 +231,6 @@ def _find_common_scalar(scalars: Iterable[Scalar | None]) -> Scalar | None:
 def _widen_item(
     item: typed_tree.Constant | typed_tree.ParameterValue, element: Scalar
 ) -> typed_tree.Constant | typed_tree.ParameterValue:
-    if isinstance(item, typed_tree.Constant) and isinstance(item.value, int) and element in FLOATS:
+    if isinstance(item, typed_tree.Constant) and isinstance(item.value, int):
         return typed_tree.Constant(float(item.value), make_scalar_type(element))
     return item
