@@ -21,6 +21,9 @@ NOUNS = {"Baseline", "Branch", "BranchReads", "Diff", "Graph", "GraphSpark", "Re
 # Methods that a library or the language asks for.
 DEMANDED = {"main", "partitions", "pushFilters", "readable", "reader", "readinto", "scanner"} | {
     *("schema", "seekable", "tell", "cherry_pick", "options", "process_value", "version"),
+    # Of a data source of Spark.
+    *("streamReader", "streamWriter", "writer", "initialOffset", "latestOffset", "abort"),
+    *("getDefaultReadLimit", "reportLatestOffset", "prepareForTriggerAvailableNow", "commit"),
 }
 
 

@@ -16,7 +16,10 @@ have no visible effect.
     spark_types         our types as Spark types
     type_scans          one type at one snapshot, read by tasks
     graph_frames        types and changes as DataFrames, and a graph as vertices and edges
-    datasource          the same for `spark.read.format("omnigraph")`
+    datasource          `format("omnigraph")`: what Spark calls
+    datasource_options  its options, and errors as Spark passes them on
+    datasource_feed     changes of a branch, for batches and streams
+    datasource_writers  `df.write` and `df.writeStream`
     sql_conditions      SQL conditions and Spark filters, as tables evaluate them
     sql_analysis        the types of SQL expressions, or why they cannot be resolved
     query               the read language

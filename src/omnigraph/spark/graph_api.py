@@ -14,7 +14,8 @@ from omnigraph.engine.load_dispatch import LoadModeName, OnErrorName
 from omnigraph.engine.optimize import IndexBuildResult, OptimizeResult
 from omnigraph.engine.refs import StateRef, resolve
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.schema.accepted_schema import TypeKey
+from omnigraph.errors import InvalidArgumentError
+from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.spark import frame_load, graph_frames, type_scans
 from omnigraph.spark.datasource import register
 from omnigraph.spark.spark_export import ExportResult, export_to, parse_format
@@ -124,9 +125,9 @@ class GraphSpark:
 
     def load(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,
-        frame: DataFrame,
+        frame: DataFrame | Mapping[str, DataFrame],
         *,
-        type: str,  # noqa: A002 — as in `Branch.load`
+        type: str | None = None,  # noqa: A002 — as in `Branch.load`
         mode: LoadModeName,
         mapping: Mapping[str, str] | None = None,
         branch: str = MAIN_BRANCH,
@@ -137,13 +138,13 @@ class GraphSpark:
     ) -> LoadResult:
         """Load the rows of a DataFrame as entities of a type, in one commit or none.
 
-        Columns are named like properties; `mapping` makes them so, by a column or an SQL
-        expression for each. An edge has its ends in `from` and `to`. See `Branch.load`.
+        A dict has a DataFrame for each type, to be loaded together. Columns are named like
+        properties; `mapping` makes those of one DataFrame so, by a column or an SQL expression for
+        each. An edge has its ends in `from` and `to`. See `Branch.load`.
         """
-        rows = frame if mapping is None else frame_load.map_columns(frame, mapping)
         return frame_load.load_frames(
             self._graph.branch(branch),
-            [(type, rows)],
+            _name_frames(frame, type, mapping),
             mode=mode,
             key=key,
             on_error=on_error,
@@ -178,6 +179,23 @@ class GraphSpark:
             options=options,
             format_name=format,
         )
+
+    def create_views(self, prefix: str, *, at: StateRef = MAIN_BRANCH) -> list[str]:
+        """Make a temporary view of Spark SQL for each type, named by a prefix and the type.
+
+        The views of one call are all of one commit; a call with the same prefix replaces them. An
+        edge type with the name of a node type is the view `…Name_edge`.
+        """
+        snapshot = self._resolve_snapshot(at)
+        nodes = {key.name for key in snapshot.view.types if key.kind is TypeKind.NODE}
+        names: list[str] = []
+        for key in snapshot.view.types:
+            is_taken = key.kind is TypeKind.EDGE and key.name in nodes
+            name = f"{prefix}{key.name}_edge" if is_taken else f"{prefix}{key.name}"
+            scan = type_scans.build_type_scan(snapshot.view, key)
+            graph_frames.read_scan(self.session, scan).createOrReplaceTempView(name)
+            names.append(name)
+        return names
 
     def optimize(
         self, branch: str = MAIN_BRANCH, *, progress: StageProgress | None = None
@@ -221,6 +239,24 @@ class GraphSpark:
 
     def _resolve_snapshot(self, at: StateRef) -> Snapshot:
         return Snapshot(self._opened, resolve(self._opened, "at", at).at)
+
+
+def _name_frames(
+    frame: DataFrame | Mapping[str, DataFrame],
+    type_name: str | None,
+    mapping: Mapping[str, str] | None,
+) -> list[tuple[str, DataFrame]]:
+    """The frames of a load, each with the type of its rows."""
+    if not isinstance(frame, Mapping):
+        if type_name is None:
+            raise InvalidArgumentError("type", "a frame does not say of which type its rows are")
+        return [(type_name, frame if mapping is None else frame_load.map_columns(frame, mapping))]
+    for name, value in (("type", type_name), ("mapping", mapping)):
+        if value is not None:
+            raise InvalidArgumentError(name, "it is for one frame: a dict names its types itself")
+    if not frame:
+        raise InvalidArgumentError("frame", "there is no frame in it")
+    return list(frame.items())
 
 
 def _resolve_types(snapshot: Snapshot, names: Collection[str] | None) -> list[TypeKey]:

@@ -150,14 +150,14 @@ def read_shares(
 ) -> Iterator[pa.RecordBatch]:
     """The changes of the shares whose numbers are in a partition."""
     pa.set_cpu_count(1)
-    session = _open_session(place)
+    session = open_task_session(place)
     for batch in batches:
         for number in batch.column(0).to_pylist():
             yield from read_change_batches(session, shares[number], wanted)
 
 
 @lru_cache(maxsize=8)
-def _open_session(place: StoreAddress) -> Session:
+def open_task_session(place: StoreAddress) -> Session:
     """A graph, opened once in a process."""
     storage = open_storage(place.root, is_durable=True, options=dict(place.options) or None)
     session = Session(storage, actor=None)

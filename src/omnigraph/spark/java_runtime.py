@@ -58,6 +58,7 @@ _SECRET: Final = "PYSPARK_GATEWAY_SECRET"  # noqa: S105 — the name of a variab
 START_SECONDS: Final = 300
 _POLL_SECONDS: Final = 0.05
 _END_SECONDS: Final = 10
+_CACHE_OUTPUT: Final = "-XX:AOTCacheOutput"
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +261,7 @@ def start_java(conf: Mapping[str, str]) -> dict[str, str]:
         except BaseException:
             _terminate_java(java)
             raise
-        atexit.register(_stop_java, java)
+        atexit.register(_stop_java, java, choose_end_seconds(conf))
         port, size = struct.unpack_from(">ii", info := info_file.read_bytes())
         return {_PORT: str(port), _SECRET: info[8 : 8 + size].decode()}
 
@@ -285,11 +286,17 @@ def _terminate_java(java: subprocess.Popen[bytes]) -> None:
     java.stdin.close()
 
 
-def _stop_java(java: subprocess.Popen[bytes]) -> None:
+def choose_end_seconds(conf: Mapping[str, str]) -> float:
+    """How long Java may take to end: one that writes its start-up cache does so at its end."""
+    is_writing = any(_CACHE_OUTPUT in value for value in conf.values())
+    return _WARM_TIMEOUT_S if is_writing else _END_SECONDS
+
+
+def _stop_java(java: subprocess.Popen[bytes], seconds: float) -> None:
     """Let Java end, as it does when its standard input does."""
     assert java.stdin is not None
     java.stdin.close()
     try:
-        java.wait(_END_SECONDS)
+        java.wait(seconds)
     except subprocess.TimeoutExpired:
         _terminate_java(java)

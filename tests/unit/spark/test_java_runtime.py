@@ -90,3 +90,11 @@ def test_a_full_java_is_used_as_it_is(tmp_path: Path, monkeypatch: pytest.Monkey
     assert java_runtime.find_java_home() == tmp_path / "full"
     assert java_runtime.find_startup_cache() is None
     assert java_runtime.build_startup_cache() is None
+
+
+def test_java_has_time_to_write_its_startup_cache() -> None:
+    usual = java_runtime.choose_end_seconds({"spark.driver.extraJavaOptions": "-XX:AOTCache=f"})
+    writing = java_runtime.choose_end_seconds(
+        {"spark.driver.extraJavaOptions": "-XX:AOTCacheOutput=f"}
+    )
+    assert writing > 10 * usual
