@@ -11,6 +11,7 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import Final, TypeVar
 
@@ -20,6 +21,8 @@ import httpx
 # Too many requests, and what a server or a gateway answers when it fails this time.
 RETRYABLE_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 _BACKOFF_GROWTH: Final = 2
+# A service that asks for a longer wait is not waited for.
+RETRY_AFTER_MAX_S: Final = 300.0
 # Of the body of an answer that is not a success, so much is read.
 _REFUSAL_BYTES: Final = 64 * 1024
 
@@ -50,11 +53,17 @@ class HttpAnswer:
 
 
 class UnavailableError(Exception):
-    """A failure that may not happen again; `attempts` is how often the request was sent."""
+    """A failure that may not happen again; `attempts` is how often the request was sent.
 
-    def __init__(self, message: str, *, status: int | None = None) -> None:
+    `retry_after_s` is how long the service asks to wait.
+    """
+
+    def __init__(
+        self, message: str, *, status: int | None = None, retry_after_s: float = 0.0
+    ) -> None:
         super().__init__(message)
         self.status = status
+        self.retry_after_s = retry_after_s
         self.attempts = 1
 
 
@@ -66,7 +75,8 @@ class TooLongError(Exception):
 class Retries:
     """How often a request is sent, and how long the first wait is; each next one is twice as long.
 
-    No attempt starts after `until`, which is a time of the clock.
+    A service that asks for a longer wait gets it, up to `RETRY_AFTER_MAX_S`. No attempt starts
+    after `until`, which is a time of the clock.
     """
 
     attempts: int
@@ -83,10 +93,11 @@ class Retries:
                 return send()
             except UnavailableError as problem:
                 problem.attempts = attempt
-                is_over = self.until is not None and self.clock() + backoff >= self.until
-                if attempt == self.attempts or is_over:
+                pause = max(backoff, problem.retry_after_s)
+                is_over = self.until is not None and self.clock() + pause >= self.until
+                if attempt == self.attempts or is_over or pause > RETRY_AFTER_MAX_S:
                     raise
-            self.wait(backoff)
+            self.wait(pause)
             backoff *= _BACKOFF_GROWTH
         raise AssertionError("there is at least one attempt")
 
@@ -128,7 +139,9 @@ def _read_answer(
 ) -> HttpAnswer:
     status, reason = response.status_code, response.reason_phrase
     if status in RETRYABLE_STATUSES:
-        raise UnavailableError(f"HTTP {status} {reason}".rstrip(), status=status)
+        pause = _parse_retry_after(response.headers.get("retry-after", ""))
+        message = f"HTTP {status} {reason}".rstrip()
+        raise UnavailableError(message, status=status, retry_after_s=pause)
     content = bytearray()
     for data in response.iter_bytes():
         content += data
@@ -141,6 +154,16 @@ def _read_answer(
     redirect = response.headers["location"] if response.has_redirect_location else None
     next_url = response.links.get("next", {}).get("url")
     return HttpAnswer(str(response.url), status, reason, bytes(content), redirect, next_url)
+
+
+def _parse_retry_after(text: str) -> float:
+    """How long to wait by a header of seconds or of a time; 0 for anything else."""
+    if text.isascii() and text.strip().isdigit():
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return 0.0
 
 
 @lru_cache(maxsize=1)

@@ -56,7 +56,7 @@ from omnigraph.versioning.schema_store import Schemas
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
 # Pages whose commands run on Spark, in the session of all tests.
-SPARK_PAGES = {"loading-at-scale.md", "pipelines.md"}
+SPARK_PAGES = {"loading-at-scale.md", "pipelines.md", "pipeline-sources.md", "spark-data-source.md"}
 FOLLOWED = [
     pytest.param(
         page,
@@ -186,6 +186,7 @@ class Reader:
     def follow(self, block: Block) -> str:
         """Do what a block says; what it prints."""
         if block.file:
+            Path(block.file).parent.mkdir(parents=True, exist_ok=True)
             Path(block.file).write_text(block.body)
             return ""
         body = _ID.sub(lambda found: self._ids.get(found[0], found[0]), block.body)

@@ -96,6 +96,15 @@ def test_a_key_that_could_lose_rows_is_refused(
         pass
 
 
+def test_a_login_that_is_refused_is_not_tried_again(postgres: str) -> None:
+    with (
+        pytest.raises(SourceRefusedError, match=r'database "nothing" does not exist') as caught,
+        open_cursor(f"{postgres.rpartition('/')[0]}/nothing"),
+    ):
+        pass
+    assert not caught.value.retryable
+
+
 def test_all_ranges_see_one_snapshot(postgres: str, spark: SparkSession) -> None:
     source = PostgresSource(postgres, table="people", ranges=3)
     with open_source(source, read_source_state(source), spark) as found:

@@ -17,6 +17,9 @@ from omnigraph.pipelines.config.definition import (
     Interpolation,
     KafkaSource,
     PostgresSource,
+    PythonSource,
+    SparkSource,
+    SqlSource,
 )
 from omnigraph.pipelines.config.definition_reader import (
     find_definition,
@@ -61,6 +64,9 @@ sources:
     paging: {cursor: next, param: after}
   other: {kind: graph, uri: other.omni, types: Person, ops: [insert]}
   log: {kind: kafka, servers: "h:1", topics: [a, b], options: {sasl.password: "${PW}"}}
+  lake: {kind: spark, format: delta, paths: lake, options: {versionAsOf: "3"}}
+  joined: {kind: sql, query: SELECT * FROM crm JOIN lake USING (id)}
+  code: {kind: python, function: "my.rows:read", options: {since: "1"}}
 """,
     ).replace("- type: Person", "- type: Person\n          source: crm")
     sources = read(tmp_path, text).sources
@@ -75,6 +81,9 @@ sources:
     log = sources["log"]
     assert isinstance(log, KafkaSource)
     assert log.options == {"sasl.password": "${PW}"}
+    assert sources["lake"] == SparkSource("delta", (str(tmp_path / "lake"),), {"versionAsOf": "3"})
+    assert sources["joined"] == SqlSource("SELECT * FROM crm JOIN lake USING (id)")
+    assert sources["code"] == PythonSource("my.rows:read", str(tmp_path), {"since": "1"})
 
 
 def test_a_provider_is_a_source_by_name(tmp_path: Path) -> None:
@@ -101,6 +110,16 @@ def test_a_provider_is_a_source_by_name(tmp_path: Path) -> None:
         ("{kind: http, url: 'http://h', headers: {X-Api-Key: abc}}", "'X-Api-Key' holds a secret"),
         ("{kind: postgres, url: '${U}'}", "postgres: give either 'table' or 'query'"),
         ("{kind: http, url: 'http://h', paging: {}}", "paging: give one of link"),
+        (
+            "{kind: http, url: 'http://h', oauth: {token_url: t, client_id: a, client_secret: b}}",
+            "'client_secret' holds a secret",
+        ),
+        (
+            "{kind: spark, format: jdbc, options: {url: 'postgresql://me:word@h/d'}}",
+            "'options: url' holds a password",
+        ),
+        ("{kind: spark, format: csv, options: {heder: x}}", "CSV has no option 'heder'"),
+        ("{kind: python, function: rows}", "'rows' is not a function"),
     ],
 )
 def test_a_source_that_cannot_be_meant_is_refused(
@@ -133,6 +152,11 @@ def test_unknown_fields_are_told_with_their_lines_and_what_was_meant(tmp_path: P
         (PEOPLE + "retry: {wait: soon}\n", 10, "expects: time span"),
         (PEOPLE + "name: a/b\n", 10, "'a/b' is not a name"),
         (PEOPLE + "source: {kind: files, paths: x}\n", 10, "'source' is given twice"),
+        (
+            PEOPLE.replace("{kind: files, paths: people.jsonl}", "{kind: sql, query: SELECT 1}"),
+            1,
+            "a query needs a source",
+        ),
         (PEOPLE.replace("into:", "into: []\nx:"), 4, "a pipeline needs a target"),
         (PEOPLE.replace("map:", "mode: replace\n    map:"), 6, "'replace' is not a value of mode"),
         (PEOPLE.replace("map:", "on_error: quarantine\n    map:"), 6, "go together"),
@@ -141,6 +165,12 @@ def test_unknown_fields_are_told_with_their_lines_and_what_was_meant(tmp_path: P
         (PEOPLE.replace("set:", "source: x\n          set:"), 9, "unknown source 'x'"),
         (PEOPLE.replace("login", "{template: 'a{b'}"), 9, "do not pair"),
         (PEOPLE.replace("login", "{value: 1, template: x}"), 9, "needs one way"),
+        (PEOPLE.replace("login", "'(SELECT max(a) FROM b)'"), 9, "it has no subquery"),
+        (
+            PEOPLE.replace("set:", "where: id IN ( select 1 )\n          set:"),
+            9,
+            "it has no subquery",
+        ),
         (
             PEOPLE.replace("set:", "chunk: {text: t, words: 2, overlap: 2}\n          set:"),
             9,

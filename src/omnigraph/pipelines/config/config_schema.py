@@ -270,6 +270,11 @@ HTTP: Final = SectionSchema(
         FieldSpec("params", FieldKind.NAMED, "Parameters of the address."),
         FieldSpec("token", FieldKind.TEXT, "A bearer token: `${NAME}`."),
         FieldSpec("records", FieldKind.TEXT, "Where the array is in the answer: `data.items`."),
+        FieldSpec("body", FieldKind.TEXT, "A JSON text that is posted; without it, a GET is sent."),
+        FieldSpec("oauth", FieldKind.SECTION, "Where to get a token, instead of `token`."),
+        FieldSpec(
+            "rate", FieldKind.INTEGER, "At most so many requests a second.", False, None, (), 1
+        ),
         FieldSpec("paging", FieldKind.SECTION, "How to get the next page."),
         FieldSpec("timeout", FieldKind.SPAN, "How long to wait for an answer.", False, 30),
         _COLUMNS_FIELD,
@@ -298,6 +303,16 @@ INCREMENTAL: Final = SectionSchema(
             FieldKind.TEXT,
             "HTTP: the parameter that asks the service for records after the position.",
         ),
+    ),
+)
+OAUTH: Final = SectionSchema(
+    "oauth",
+    "The client credentials of OAuth 2: a token is fetched, and again when it has expired.",
+    (
+        FieldSpec("token_url", FieldKind.TEXT, "The address that issues tokens.", True),
+        FieldSpec("client_id", FieldKind.TEXT, "The id of the client.", True),
+        FieldSpec("client_secret", FieldKind.TEXT, "Its secret: `${NAME}`.", True),
+        FieldSpec("scope", FieldKind.TEXT, "What the token is for."),
     ),
 )
 PAGING: Final = SectionSchema(
@@ -360,6 +375,39 @@ KAFKA: Final = SectionSchema(
         _COLUMNS_FIELD,
     ),
 )
+SPARK: Final = SectionSchema(
+    "spark",
+    "What any data source of Spark reads: Delta, Iceberg, JDBC, Avro, partitioned folders.",
+    (
+        FieldSpec("kind", FieldKind.TEXT, "`spark`.", True),
+        FieldSpec("format", FieldKind.TEXT, "The format: `csv`, `parquet`, `delta`, `jdbc`.", True),
+        FieldSpec("paths", FieldKind.TEXTS, "Paths beside the definition, or addresses."),
+        FieldSpec("options", FieldKind.NAMED, "Its options; secrets only as `${NAME}`."),
+        _COLUMNS_FIELD,
+    ),
+)
+SQL: Final = SectionSchema(
+    "sql",
+    "A query of Spark SQL over the other sources, each of which is a view with its name.",
+    (
+        FieldSpec("kind", FieldKind.TEXT, "`sql`.", True),
+        FieldSpec("query", FieldKind.TEXT, "The query: joins, windows, aggregates.", True),
+    ),
+)
+PYTHON: Final = SectionSchema(
+    "python",
+    "What a Python function returns: a DataFrame, or Arrow tables or batches.",
+    (
+        FieldSpec("kind", FieldKind.TEXT, "`python`.", True),
+        FieldSpec(
+            "function",
+            FieldKind.TEXT,
+            "`module:name`, of a file beside the definition or installed: `name(spark, options)`.",
+            True,
+        ),
+        FieldSpec("options", FieldKind.NAMED, "Its options; secrets only as `${NAME}`."),
+    ),
+)
 SOURCES: Final = {
     "files": FILES,
     "s3-files": FILES,
@@ -367,6 +415,9 @@ SOURCES: Final = {
     "http": HTTP,
     "graph": GRAPH_FEED,
     "kafka": KAFKA,
+    "spark": SPARK,
+    "sql": SQL,
+    "python": PYTHON,
 }
 # In the order of the reference.
 SECTION_SCHEMAS: Final = (
@@ -383,8 +434,12 @@ SECTION_SCHEMAS: Final = (
     FILES,
     POSTGRES,
     HTTP,
+    OAUTH,
     PAGING,
     INCREMENTAL,
     GRAPH_FEED,
     KAFKA,
+    SPARK,
+    SQL,
+    PYTHON,
 )

@@ -72,6 +72,16 @@ class Paging:
 
 
 @dataclass(frozen=True, slots=True)
+class OAuth:
+    """Where a token is issued for the credentials of a client."""
+
+    token_url: str = field(repr=False)
+    client_id: str
+    client_secret: str = field(repr=False)
+    scope: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class HttpSource:
     """JSON from an HTTP service."""
 
@@ -82,6 +92,11 @@ class HttpSource:
     token: str | None = field(default=None, repr=False)
     records: str | None = None
     paging: Paging = Paging()
+    # What is posted; without it, requests are GETs.
+    body: str | None = field(default=None, repr=False)
+    oauth: OAuth | None = None
+    # Requests a second.
+    rate: int | None = None
     timeout_s: int = 30
     columns: str | None = None
     incremental: Incremental | None = None
@@ -115,7 +130,45 @@ class KafkaSource:
     columns: str | None = None
 
 
-Source: TypeAlias = FileSource | PostgresSource | HttpSource | FeedSource | KafkaSource
+@dataclass(frozen=True, slots=True)
+class SparkSource:
+    """Whatever a data source of Spark reads."""
+
+    kind = "spark"
+    format: str
+    paths: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    columns: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SqlSource:
+    """A query of Spark SQL over the other sources, which are views with their names."""
+
+    kind = "sql"
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class PythonSource:
+    """What a function returns: `module:name`, of the folder of the definition or installed."""
+
+    kind = "python"
+    function: str
+    folder: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+Source: TypeAlias = (
+    FileSource
+    | PostgresSource
+    | HttpSource
+    | FeedSource
+    | KafkaSource
+    | SparkSource
+    | SqlSource
+    | PythonSource
+)
 
 
 def is_incremental(source: Source) -> bool:

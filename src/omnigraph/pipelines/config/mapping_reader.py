@@ -32,6 +32,11 @@ from omnigraph.pipelines.config.definition import (
 )
 
 _EXPLODE: Final = re.compile(r"(.+?)\s+as\s+([A-Za-z_][A-Za-z0-9_]*)\s*", re.DOTALL | re.I)
+# Texts, names and comments, in which a word has no meaning.
+_QUOTED: Final = re.compile(
+    r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.DOTALL
+)
+_SELECT: Final = re.compile(r"\(\s*select\b", re.IGNORECASE)
 _VALUE_HINT: Final = "write an expression, {value: …}, {template: …} or {embed: …}"
 
 
@@ -58,6 +63,8 @@ def _read_rule(node: yaml.Node, shape: SectionSchema, findings: Findings) -> Map
         else None
     )
     given: yaml.Node | None = section.values["id"]
+    if section.has_field("where"):
+        _check_nested_select(section.get_text("where"), section.position_of("where"), findings)
     return MappingRule(
         type_name=section.get_text("type"),
         position=section.position,
@@ -108,6 +115,7 @@ def read_value(node: yaml.Node, name: str, findings: Findings) -> Value:
     if isinstance(node, yaml.ScalarNode):
         if not node.value.strip():
             findings.add_problem(place, f"'{name}' is empty", hint=_VALUE_HINT)
+        _check_nested_select(str(node.value), place, findings)
         return Expression(str(node.value), place)
     if not isinstance(node, yaml.MappingNode):
         findings.add_problem(place, f"'{name}' is not a value", hint=_VALUE_HINT)
@@ -121,6 +129,14 @@ def read_value(node: yaml.Node, name: str, findings: Findings) -> Value:
     if section.has_field("embed"):
         return EmbeddedText(section.get_text("embed"), place)
     return _read_constant(section.values["value"], place, findings)
+
+
+def _check_nested_select(sql: str, place: Position, findings: Findings) -> None:
+    if _SELECT.search(_QUOTED.sub("''", sql)):
+        message = "an expression is about one record: it has no subquery"
+        findings.add_problem(
+            place, message, hint="make it a source of kind sql, which joins others"
+        )
 
 
 def _read_constant(node: yaml.Node, place: Position, findings: Findings) -> Constant:

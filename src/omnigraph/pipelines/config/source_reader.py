@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,15 +30,38 @@ from omnigraph.pipelines.config.definition import (
     HttpSource,
     Incremental,
     KafkaSource,
+    OAuth,
     Paging,
     PostgresSource,
+    PythonSource,
     Source,
+    SparkSource,
+    SqlSource,
 )
 
 _PROVIDER: Final = "provider.source."
 _SECRET_WORDS: Final = ("authorization", "token", "secret", "password", "key", "cookie")
 _ENVIRONMENT_HINT: Final = "write ${NAME}, and set NAME in the environment"
 _DEFAULT_SOURCE: Final = "source"
+_FUNCTION: Final = re.compile(r"[^\W\d][\w.]*:[^\W\d]\w*")
+# Spark ignores options that it does not know, and so would a spelling mistake be.
+_CSV_OPTIONS: Final = (
+    *("sep", "delimiter", "encoding", "charset", "quote", "quoteAll", "escape", "escapeQuotes"),
+    *(
+        "charToEscapeQuoteEscaping",
+        "comment",
+        "header",
+        "inferSchema",
+        "preferDate",
+        "enforceSchema",
+    ),
+    *("ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "nullValue", "emptyValue", "nanValue"),
+    *("positiveInf", "negativeInf", "dateFormat", "timestampFormat", "timestampNTZFormat"),
+    *("enableDateTimeParsingFallback", "maxColumns", "maxCharsPerColumn", "mode", "multiLine"),
+    *("columnNameOfCorruptRecord", "samplingRatio", "locale", "lineSep", "compression"),
+    *("unescapedQuoteHandling", "timeZone", "recursiveFileLookup", "pathGlobFilter", "basePath"),
+    *("modifiedBefore", "modifiedAfter", "ignoreCorruptFiles", "ignoreMissingFiles"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +89,14 @@ class SourceReader:
         else:
             found = iter_named_nodes(several)
             nodes = {name: node for name, _, node in found}
-        return {name: self._read_source(name, node) for name, node in nodes.items()}
+        read = {name: self._read_source(name, node) for name, node in nodes.items()}
+        if read and all(isinstance(source, SqlSource) for source in read.values()):
+            self.findings.add_problem(
+                section.position,
+                "a query needs a source to read from",
+                hint="name one of another kind beside it",
+            )
+        return read
 
     def _read_source(
         self, own: str, node: yaml.Node, *, is_provider: bool = False
@@ -149,7 +180,9 @@ class SourceReader:
         """Pages of JSON."""
         self._check_field_password("url", section)
         self._check_only_reference("token", section)
-        paging = section.values["paging"]
+        paging, oauth = section.values["paging"], section.values["oauth"]
+        if oauth is not None and section.has_field("token"):
+            self.findings.add_problem(section.position, "http: give either 'token' or 'oauth'")
         return HttpSource(
             url=section.get_text("url"),
             headers=self._read_texts("headers", section),
@@ -157,6 +190,9 @@ class SourceReader:
             token=section.find_text("token"),
             records=section.find_text("records"),
             paging=Paging() if paging is None else self._read_paging(paging),
+            body=section.find_text("body"),
+            oauth=None if oauth is None else self._read_oauth(oauth),
+            rate=section.values["rate"],
             timeout_s=section.values["timeout"],
             columns=section.find_text("columns"),
             incremental=self._read_incremental(section),
@@ -170,6 +206,17 @@ class SourceReader:
         if own.has_field("param") and "table" in section.values:
             self.findings.add_problem(own.position_of("param"), "'param' is for HTTP services")
         return Incremental(own.get_text("cursor"), own.values["lag"], own.find_text("param"))
+
+    def _read_oauth(self, node: yaml.Node) -> OAuth:
+        section = read_section(node, config_schema.OAUTH, self.findings)
+        self._check_field_password("token_url", section)
+        self._check_only_reference("client_secret", section)
+        return OAuth(
+            token_url=section.get_text("token_url"),
+            client_id=section.get_text("client_id"),
+            client_secret=section.get_text("client_secret"),
+            scope=section.find_text("scope"),
+        )
 
     def _read_paging(self, node: yaml.Node) -> Paging:
         section = read_section(node, config_schema.PAGING, self.findings)
@@ -212,6 +259,45 @@ class SourceReader:
             messages_max=section.values["messages_max"],
             columns=section.find_text("columns"),
         )
+
+    def read_spark(self, section: Section) -> Source:
+        """A data source of Spark."""
+        options = self._read_texts("options", section)
+        for name, value in options.items():
+            self.check_no_password(value, f"options: {name}", section.position_of("options"))
+        format_ = section.get_text("format")
+        if format_ == "csv":
+            self._check_csv_options(options, section)
+        return SparkSource(
+            format=format_,
+            paths=tuple(self.resolve_path(each) for each in section.values["paths"] or ()),
+            options=options,
+            columns=section.find_text("columns"),
+        )
+
+    def _check_csv_options(self, options: Mapping[str, str], section: Section) -> None:
+        known = {name.lower(): name for name in _CSV_OPTIONS}
+        for name in options:
+            if name.lower() not in known:
+                self.findings.add_problem(
+                    section.position_of("options"),
+                    f"options: CSV has no option '{sanitize_text(name)}'",
+                    hint=suggest_similar(name, _CSV_OPTIONS),
+                )
+
+    def read_sql(self, section: Section) -> Source:
+        """A query over the other sources."""
+        return SqlSource(section.get_text("query"))
+
+    def read_python(self, section: Section) -> Source:
+        """What a function returns."""
+        function = section.get_text("function")
+        if _FUNCTION.fullmatch(function) is None:
+            message = f"'{sanitize_text(function)}' is not a function"
+            hint = "write it as module:name"
+            self.findings.add_problem(section.position_of("function"), message, hint=hint)
+        options = self._read_texts("options", section)
+        return PythonSource(function, str(self.folder), options)
 
     def resolve_path(self, text: str) -> str:
         """A path from the folder of the definition; addresses and names of secrets stay."""
@@ -258,4 +344,7 @@ _BUILDERS: Final[Mapping[str, Callable[[SourceReader, Section], Source]]] = {
     "http": SourceReader.read_http,
     "graph": SourceReader.read_feed,
     "kafka": SourceReader.read_kafka,
+    "spark": SourceReader.read_spark,
+    "sql": SourceReader.read_sql,
+    "python": SourceReader.read_python,
 }

@@ -52,11 +52,12 @@ from omnigraph.pipelines.run.target_attempt import (
 )
 from omnigraph.pipelines.sources import open_source, require_unchanged
 from omnigraph.pipelines.sources.provenance import OpenSource
+from omnigraph.pipelines.sources.spark_source import sort_queries_last
 from omnigraph.storage import open_objects
 from omnigraph.storage.objects.object_store import Objects
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from omnigraph import Branch, Graph
     from omnigraph.engine import LoadResult
@@ -347,9 +348,12 @@ class _SlotRecords:
         refusing_data = import_spark_module("spark_failures").translate_source_errors
         cancelled_if_left = import_spark_module("job_cancellation").cancel_on_error
         staging = running.resolver.resolve_graph(running.pipeline.targets[0].graph)
-        for name, found in self._slot.source_states.items():
-            source = running.resolver.resolve_source(name)
+        states = self._slot.source_states
+        others: dict[str, DataFrame] = {}
+        for name in sort_queries_last(running.pipeline.sources):
+            source, found = running.resolver.resolve_source(name), states[name]
             with cancelled_if_left(spark), refusing_data(name):
-                reading = open_source(source, found, spark, staging=staging)
+                reading = open_source(source, found, spark, staging=staging, others=others)
                 rows = self._held.enter_context(reading)
+            others[name] = rows
             yield name, OpenSource.from_records(name, source, found, rows)

@@ -13,6 +13,7 @@ the same position. Files are not pinned: after reading them, the caller checks w
     http_increments     what is new in an HTTP service
     kafka_source        ranges of topics
     graph_feed_source   the change feed of another graph
+    spark_source        any format of Spark, queries over sources, Python functions
     json_frames         JSON texts as frames, for the kinds that have them
     csv_frames          CSV files as frames, by the reader of loads
     provenance          rejected rows, traced to the records they were made from

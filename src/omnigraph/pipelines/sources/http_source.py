@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urljoin
+from urllib.parse import urlencode, urljoin
 
 import httpx
 import numpy as np
@@ -32,7 +32,7 @@ from omnigraph.http_client import (
 )
 from omnigraph.ids import generate_ulid
 from omnigraph.lang.quoting import sanitize_text
-from omnigraph.pipelines.config.definition import HttpSource
+from omnigraph.pipelines.config.definition import HttpSource, OAuth
 from omnigraph.pipelines.mapping.record_ids import PART, ROW
 from omnigraph.pipelines.sources.json_frames import TEXT_COLUMN, decode_numbered_lines
 from omnigraph.schema.schema_shape import JsonObject
@@ -50,6 +50,7 @@ _ATTEMPTS: Final = 4
 _BACKOFF_S: Final = 0.5
 _REDIRECTS_MAX: Final = 20
 _HEADER: Final = "header"
+_AUTHORIZATION: Final = "Authorization"
 PIECE_BYTES: Final = 8 * 1024**2
 _SCHEMA: Final = pa.schema([(PART, pa.int64()), (ROW, pa.int64()), (TEXT_COLUMN, pa.string())])
 _COMPRESSED: Final = pa.ipc.IpcWriteOptions(compression="zstd")
@@ -130,10 +131,16 @@ class _HttpService:
     ) -> None:
         self._client = client
         self._own = source.url
+        self._oauth = source.oauth
+        self._wait = wait
+        self._pause_s = 0.0 if source.rate is None else 1.0 / source.rate
+        self._next_at = time.monotonic()
         self._retries = Retries(_ATTEMPTS, _BACKOFF_S, wait=wait)
         self._headers = dict(source.headers)
+        if source.body is not None:
+            self._headers.setdefault("Content-Type", "application/json")
         if source.token is not None:
-            self._headers["Authorization"] = f"Bearer {source.token}"
+            self._headers[_AUTHORIZATION] = f"Bearer {source.token}"
 
     def send(self, request: HttpRequest) -> HttpAnswer:
         """The answer to a request, wherever it has moved to."""
@@ -162,11 +169,28 @@ class _HttpService:
             ) from failure
 
     def _send_once(self, request: HttpRequest) -> HttpAnswer:
-        headers = self._headers if _is_trusted(self._own, request.url) else {}
-        try:
-            answer = send_request(
-                self._client, replace(request, headers=headers), bytes_max=BYTES_MAX
+        is_trusted = _is_trusted(self._own, request.url)
+        if is_trusted and self._oauth is not None and _AUTHORIZATION not in self._headers:
+            self._headers[_AUTHORIZATION] = f"Bearer {self._fetch_token(self._oauth)}"
+        request = replace(request, headers=self._headers if is_trusted else {})
+        answer = self._send_paced(request)
+        if answer.status == httpx.codes.UNAUTHORIZED and is_trusted and self._oauth is not None:
+            # A token ends at some time: once, another one is fetched.
+            self._headers[_AUTHORIZATION] = f"Bearer {self._fetch_token(self._oauth)}"
+            answer = self._send_paced(replace(request, headers=self._headers))
+        if answer.redirect_url is None and answer.status != httpx.codes.OK:
+            raise SourceRefusedError(
+                f"{origin_of(answer.url)}: the service answers {answer.status}"
             )
+        return answer
+
+    def _send_paced(self, request: HttpRequest) -> HttpAnswer:
+        """Send a request as soon as the rate allows it."""
+        if self._pause_s:
+            self._wait(max(0.0, self._next_at - time.monotonic()))
+            self._next_at = time.monotonic() + self._pause_s
+        try:
+            return send_request(self._client, request, bytes_max=BYTES_MAX)
         except TooLongError:
             raise ResourceLimitError(
                 "bytes of an HTTP page",
@@ -174,11 +198,21 @@ class _HttpService:
                 actual=BYTES_MAX + 1,
                 hint="ask for smaller pages",
             ) from None
-        if answer.redirect_url is None and answer.status != httpx.codes.OK:
-            raise SourceRefusedError(
-                f"{origin_of(answer.url)}: the service answers {answer.status}"
-            )
-        return answer
+
+    def _fetch_token(self, oauth: OAuth) -> str:
+        form = {"grant_type": "client_credentials", "client_id": oauth.client_id}
+        form |= {"client_secret": oauth.client_secret}
+        form |= {} if oauth.scope is None else {"scope": oauth.scope}
+        content, kind = urlencode(form).encode(), "application/x-www-form-urlencoded"
+        request = HttpRequest(oauth.token_url, {"Content-Type": kind}, content=content)
+        answer, place = self._send_paced(request), origin_of(oauth.token_url)
+        if answer.status != httpx.codes.OK:
+            message = f"{place}: no token is issued, the service answers {answer.status}"
+            raise SourceRefusedError(message, hint="look at client_id, client_secret and scope")
+        token = get_path(_decode_document(answer), "access_token")
+        if not isinstance(token, str):
+            raise SourceRefusedError(f"{place}: the answer has no 'access_token'")
+        return token
 
 
 def _is_trusted(own: str, url: str) -> bool:
@@ -253,7 +287,8 @@ def _build_next_request(
 
 
 def _build_request(source: HttpSource, params: dict[str, str]) -> HttpRequest:
-    return HttpRequest(source.url, params=params)
+    content = None if source.body is None else source.body.encode()
+    return HttpRequest(source.url, params=params, content=content)
 
 
 def get_path(document: Any, path: str) -> Any:  # Any: a JSON document

@@ -34,6 +34,10 @@ _HEAP_KINDS: Final = ("r", "m")
 _SUBQUERY_ALIAS: Final = "__omnigraph_rows"
 # What the client library says of a server that it found; anything else may quote the address.
 _CONNECTION_FAILED: Final = re.compile(r"connection to server .*? failed: .*")
+_LOGIN_REFUSED: Final = re.compile(
+    r"password authentication failed|no password supplied|does not exist|no pg_hba.conf entry"
+    r"|is not permitted to log in|permission denied"
+)
 _ADDRESS_HINT: Final = (
     "write it as postgresql://user:password@host:port/database, with %XX for signs"
 )
@@ -165,7 +169,11 @@ def _connect(url: str) -> Any:  # Any: as above
     if unreached is None:
         message = "PostgreSQL cannot be read: its address is not understood, or names no host"
         raise SourceFailedError(message, hint=_ADDRESS_HINT)
-    raise SourceFailedError(f"PostgreSQL cannot be read: {unreached[0].strip()}")
+    reason = f"PostgreSQL cannot be read: {unreached[0].strip()}"
+    if _LOGIN_REFUSED.search(reason):
+        # Another attempt is refused as well, and may lock the account.
+        raise SourceRefusedError(reason, hint="look at the user, the password and the database")
+    raise SourceFailedError(reason)
 
 
 def read_queries(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -16,7 +16,10 @@ from omnigraph.pipelines.config.definition import (
     HttpSource,
     KafkaSource,
     PostgresSource,
+    PythonSource,
     Source,
+    SparkSource,
+    SqlSource,
     is_incremental,
 )
 from omnigraph.pipelines.mapping.mapping_sql import quote_literal, quote_name
@@ -28,6 +31,7 @@ from omnigraph.pipelines.sources import (
     http_source,
     kafka_source,
     postgres_source,
+    spark_source,
 )
 from omnigraph.pipelines.sources.csv_frames import build_text_columns, read_csv_names
 from omnigraph.pipelines.sources.json_frames import with_corrupt_column
@@ -59,12 +63,18 @@ PartitionSettings: TypeAlias = tuple[str | None, ...]
 
 @contextmanager
 def open_source(
-    source: Source, found: SourceState, spark: SparkSession, *, staging: str | None = None
+    source: Source,
+    found: SourceState,
+    spark: SparkSession,
+    *,
+    staging: str | None = None,
+    others: Mapping[str, DataFrame] | None = None,
 ) -> Iterator[DataFrame]:
     """The records of a source; what they need, such as a snapshot, is held until the end.
 
     `staging` is the address of a graph that tasks reach too: what only this process can read is
-    written beside it. Without one it goes to a folder of this machine.
+    written beside it. Without one it goes to a folder of this machine. `others` are the records
+    of other sources, for a query over them.
     """
     match source:
         case FileSource():
@@ -85,6 +95,13 @@ def open_source(
             yield graph_feed_source.read_frame(source, found.position, spark)
         case KafkaSource():
             yield kafka_source.read_frame(source, found.position, spark)
+        case SparkSource():
+            yield spark_source.read_frame(source, spark)
+        case SqlSource():
+            with spark_source.open_query(source, spark, others or {}) as rows:
+                yield rows
+        case PythonSource():
+            yield spark_source.call_function(source, spark)
         case _:
             assert_never(source)
 
@@ -110,7 +127,7 @@ def build_location_sql(source: Source, columns: Sequence[str]) -> str:
             return "concat_ws(' ', 'commit', commit, type, id)"
         case KafkaSource():
             return "concat(topic, '/', partition, ' offset ', offset)"
-        case FileSource():
+        case FileSource() | SparkSource() | SqlSource() | PythonSource():
             return "''"
         case _:
             assert_never(source)
@@ -161,25 +178,38 @@ def read_source_state(
         case PostgresSource():
             position = at or postgres_source.compute_position(source, after)
             return SourceState(position, is_empty=postgres_source.is_empty(position))
-        case HttpSource() if source.incremental is not None:
-            if at is not None:
-                return SourceState(at, is_empty=http_increments.is_empty(at))
-            position, pieces = http_increments.compute_position(source, after)
-            is_empty = http_increments.is_empty(position)
-            return SourceState(position, listing=pieces, is_empty=is_empty)
         case HttpSource():
-            return SourceState(http_source.describe_position(source))
+            return _read_http_state(source, after, at)
         case FeedSource():
-            if at is None:
-                position = graph_feed_source.compute_position(source, after)
-            else:
-                position = graph_feed_source.normalize_position(source, at)
-            return SourceState(position, is_empty=position["from"] == position["to"])
+            return _read_feed_state(source, after, at)
         case KafkaSource():
             position = kafka_source.compute_position(source, after) if at is None else at
             return SourceState(position, is_empty=kafka_source.count_offsets(position) == 0)
+        case SqlSource():
+            # What it reads is in the other sources, and the query in the definition.
+            return SourceState({"kind": "sql"}, content="sql", is_empty=True)
+        case SparkSource() | PythonSource():
+            read = source.format if isinstance(source, SparkSource) else source.function
+            return SourceState({"kind": source.kind, "read": read})
         case _:
             assert_never(source)
+
+
+def _read_http_state(source: HttpSource, after: Any, at: Any) -> SourceState:  # Any: positions
+    if source.incremental is None:
+        return SourceState(http_source.describe_position(source))
+    if at is not None:
+        return SourceState(at, is_empty=http_increments.is_empty(at))
+    position, pieces = http_increments.compute_position(source, after)
+    return SourceState(position, listing=pieces, is_empty=http_increments.is_empty(position))
+
+
+def _read_feed_state(source: FeedSource, after: Any, at: Any) -> SourceState:  # Any: positions
+    if at is None:
+        position = graph_feed_source.compute_position(source, after)
+    else:
+        position = graph_feed_source.normalize_position(source, at)
+    return SourceState(position, is_empty=position["from"] == position["to"])
 
 
 def _read_new_files(source: FileSource, after: Any, at: Any) -> SourceState:  # Any: positions
@@ -203,7 +233,9 @@ def find_declared_columns(source: Source) -> str | None:
             return graph_feed_source.find_declared_columns(source)
         case KafkaSource():
             return kafka_source.build_declared_columns(source)
-        case PostgresSource():
+        case SparkSource():
+            return source.columns
+        case PostgresSource() | SqlSource() | PythonSource():
             return None
         case _:
             assert_never(source)
