@@ -14,7 +14,7 @@ from omnigraph.engine.branch_reads import BranchReads
 from omnigraph.engine.commit import Commit, commit_of
 from omnigraph.engine.commit_loop import build_terms, write
 from omnigraph.engine.diff import Diff, compute_diff
-from omnigraph.engine.entity_changes import parse_filters
+from omnigraph.engine.entity_changes import Filters, parse_filters
 from omnigraph.engine.entity_history import EntityVersion, compute_blame, entity_of, iter_history
 from omnigraph.engine.graph_session import Session
 from omnigraph.engine.load_dispatch import (
@@ -48,6 +48,7 @@ from omnigraph.engine.write_results import (
 from omnigraph.execution.optimizer.explain_plan import Explained
 from omnigraph.execution.query_budget import Cancellation
 from omnigraph.execution.result import Result
+from omnigraph.policy.acts import Act, Action
 from omnigraph.query.query_settings import SettingValue
 from omnigraph.schema import load_catalog
 from omnigraph.schema.migration import MigrationPlan, plan_migration
@@ -273,6 +274,7 @@ class Branch(BranchReads, BranchMerges):
     def commits(self, *, limit: int | None = None) -> Iterator[Commit]:
         """Its commits, newest first, with those it started from and those of maintenance."""
         count = arguments.require_optional_count("limit", limit)
+        self._session.authorize(Act(Action.READ, self.name), None)
         self._session.read_head(self._stream)
         return islice(
             map(commit_of, self._session.resources.history.iter_commits(self._stream)), count
@@ -300,7 +302,7 @@ class Branch(BranchReads, BranchMerges):
         """
         origin = feed.parse_origin(start, cursor, page_token)
         limits = feed.parse_limits(limit, bytes_max=bytes_max, commits_max=commits_max)
-        filters = parse_filters(kinds, types, ops)
+        filters = self._filter_changes(Action.READ, kinds, types, ops)
         return feed.Feed(self._session, self._stream, filters).poll(origin, limits)
 
     def follow(
@@ -319,7 +321,8 @@ class Branch(BranchReads, BranchMerges):
         commit that is larger than a page comes in several blocks; the last one has the cursor.
         """
         origin = feed.parse_origin(start, cursor, None)
-        followed = feed.Feed(self._session, self._stream, parse_filters(kinds, types, ops))
+        filters = self._filter_changes(Action.READ, kinds, types, ops)
+        followed = feed.Feed(self._session, self._stream, filters)
         return feed.follow(followed, origin, limits=feed.Limits(), poll_s=poll_s)
 
     def baseline(
@@ -330,7 +333,8 @@ class Branch(BranchReads, BranchMerges):
         ops: Collection[str] | None = None,
     ) -> feed.Baseline:
         """Every entity as of now, and then the cursor to follow the branch from there."""
-        return feed.Baseline(self._session, self._stream, parse_filters(kinds, types, ops))
+        filters = self._filter_changes(Action.EXPORT, kinds, types, ops)
+        return feed.Baseline(self._session, self._stream, filters)
 
     def history(
         self, type_name: str, entity_id: str, *, kind: EntityKind | None = None
@@ -339,7 +343,8 @@ class Branch(BranchReads, BranchMerges):
         snapshot = self.snapshot()
         type_key = snapshot.type_key(type_name, kind)
         arguments.require_text("entity_id", entity_id)
-        entity = entity_of(snapshot.view, type_key, entity_id)
+        view = snapshot.open_for(Action.READ, [type_name])
+        entity = entity_of(view, type_key, entity_id)
         return iter_history(self._session, self._stream, entity)
 
     def blame(
@@ -353,7 +358,8 @@ class Branch(BranchReads, BranchMerges):
         snapshot = self.snapshot()
         type_key = snapshot.type_key(type_name, kind)
         arguments.require_text("entity_id", entity_id)
-        entity = entity_of(snapshot.view, type_key, entity_id)
+        view = snapshot.open_for(Action.READ, [type_name])
+        entity = entity_of(view, type_key, entity_id)
         return compute_blame(self._session, self._stream, entity)
 
     def ensure_indices(self) -> IndexBuildResult:
@@ -404,6 +410,12 @@ class Branch(BranchReads, BranchMerges):
 
     def __repr__(self) -> str:
         return f"Branch({self.name!r})"
+
+    def _filter_changes(self, action: Action, kinds: object, types: object, ops: object) -> Filters:
+        """The filters of a caller who may see what they let through."""
+        filters = parse_filters(kinds, types, ops)
+        self._session.authorize(Act(action, self.name), filters.types or None)
+        return filters
 
     @property
     def _merger(self) -> Merger:

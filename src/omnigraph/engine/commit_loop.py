@@ -15,6 +15,8 @@ from omnigraph.errors import (
     InDoubtError,
     MergeConflictError,
     OmnigraphError,
+    PolicyDeniedError,
+    PolicyFailedError,
     PreconditionFailedError,
     SnapshotGoneError,
     StagingExpiredError,
@@ -23,6 +25,7 @@ from omnigraph.errors import (
     WriteRefusedError,
 )
 from omnigraph.ids import generate_ulid
+from omnigraph.policy.acts import Act
 from omnigraph.rows.view import View
 from omnigraph.versioning import (
     BranchAt,
@@ -44,6 +47,8 @@ _REFUSALS: Final = (
     BranchRefusedError,
     ConflictError,
     MergeConflictError,
+    PolicyDeniedError,
+    PolicyFailedError,
     PreconditionFailedError,
     SnapshotGoneError,
     StagingExpiredError,
@@ -107,6 +112,9 @@ class Operation(Protocol):
     def may_repeat(self) -> bool:
         """Whether the prepared write may be prepared again when others changed what it read."""
 
+    def list_acts(self, branch: str) -> tuple[Act, ...]:
+        """What the actor of a write to a branch must be allowed to do."""
+
     def prepare(self, view: View, request: Request) -> Transaction | None:
         """The write on a view; None when there is nothing to write."""
 
@@ -128,6 +136,9 @@ class _Overtaken(Exception):
 
 def write(session: Session, stream: Stream, operation: Operation, terms: Terms) -> WriteOutcome:
     """Prepare an operation on the newest snapshot of a branch and publish it."""
+    # Before anything is read, of the graph or of the source of a load.
+    for act in operation.list_acts(stream.branch):
+        session.authorize(act)
     for _ in range(STARTS_MAX):
         snapshot = session.read_head(stream)
         try:
@@ -176,7 +187,9 @@ def _write(
 
     def again(newer: Snapshot) -> Transaction | None:
         with session.guard_reads(newer):
-            return operation.prepare(session.open_view(newer), request)
+            prepared = operation.prepare(session.open_view(newer), request)
+        session.authorize_write(operation.list_acts(stream.branch), prepared)
+        return prepared
 
     try:
         transaction = again(snapshot)

@@ -14,8 +14,9 @@ from omnigraph.engine.check.graph_check import COMMITS_MAX, CheckReport, check_g
 from omnigraph.engine.commit import Commit
 from omnigraph.engine.diff import Diff, compute_diff
 from omnigraph.engine.entity_changes import parse_filters
+from omnigraph.engine.gate import Gate, PolicySource, build_gate
 from omnigraph.engine.graph_session import Session
-from omnigraph.engine.refs import StateRef, resolve, use_newest
+from omnigraph.engine.refs import ResolvedRef, StateRef, resolve, use_newest
 from omnigraph.engine.repair import RepairReport, repair
 from omnigraph.engine.resources import Environment, Storage, open_storage
 from omnigraph.engine.retention import CleanupReport, Tag, build_policy, cleanup, tag_of
@@ -28,6 +29,7 @@ from omnigraph.errors import (
     InvalidArgumentError,
 )
 from omnigraph.lang.lexer import Mode
+from omnigraph.policy.acts import Act, Action
 from omnigraph.query.ast import (
     BranchCreate,
     BranchDelete,
@@ -46,7 +48,8 @@ from omnigraph.schema import load_catalog
 from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.storage import require_exclusive_puts
 from omnigraph.storage.objects.disk_reserve import keep_reserve
-from omnigraph.versioning import Signature
+from omnigraph.versioning import Signature, Stream
+from omnigraph.versioning import tags as tags_module
 from omnigraph.versioning.record import MAIN_BRANCH
 from omnigraph.writers.maintain import IndexStatus, list_index_status
 from omnigraph.writers.schema_migration import SchemaText, create_initial_tables
@@ -87,10 +90,15 @@ def open_graph(
     actor: str | None = None,
     durable: bool = True,
     storage_options: Mapping[str, str] | None = None,
+    policy: PolicySource | None = None,
 ) -> Graph:
-    """Open an existing graph; `actor` signs whatever is committed through it."""
+    """Open an existing graph; `actor` signs whatever is committed through it.
+
+    With a `policy`, the path of a bundle, the actor can only do what its rules allow.
+    """
+    gate = build_gate(policy, graph=arguments.require_address(uri))
     storage = _open_storage(uri, is_durable=durable, options=storage_options)
-    return open_on(storage, actor=actor)
+    return open_on(storage, actor=actor, gate=gate)
 
 
 def create_on(
@@ -121,10 +129,14 @@ def create_on(
 
 
 def open_on(
-    storage: Storage, *, actor: str | None = None, environment: Environment | None = None
+    storage: Storage,
+    *,
+    actor: str | None = None,
+    environment: Environment | None = None,
+    gate: Gate | None = None,
 ) -> Graph:
     """Open the graph on a storage."""
-    session = Session(storage, actor=actor, environment=environment)
+    session = Session(storage, actor=actor, environment=environment, gate=gate)
     session.resources.log.require_graph()
     session.begin()
     return Graph(session)
@@ -164,6 +176,10 @@ class Graph:
         """Who signs what is committed through this object."""
         return self._session.actor
 
+    def acting_as(self, actor: str | None) -> Graph:
+        """The same graph for another actor, under the same policy; it opens nothing again."""
+        return Graph(self._session.act_as(actor))
+
     @property
     def spark(self) -> GraphSpark:
         """The graph on Spark: types as DataFrames, and bulk work done by tasks."""
@@ -177,6 +193,7 @@ class Graph:
 
     def branches(self) -> list[str]:
         """The names of all branches: main first, then by name."""
+        self._session.authorize(Act(Action.READ), None)
         return self._session.resources.branches.list()
 
     def create_branch(self, name: str, *, source: StateRef = MAIN_BRANCH) -> Branch:
@@ -184,17 +201,23 @@ class Graph:
         arguments.require_text("name", name)
         find = partial(resolve, self._session, "source", source, expects_branch=True)
         branches = self._session.resources.branches
+
+        def create(found: ResolvedRef) -> Stream:
+            self._session.authorize(Act(Action.BRANCH_CREATE, found.at.stream.branch, name))
+            return branches.create(name, at=found.at, actor=self.actor)
+
         stream = use_newest(
             self._session,
             find(),
             resolve_again=find,
-            use=lambda found: branches.create(name, at=found.at, actor=self.actor),
+            use=create,
         )
         return Branch(self, self._session, stream)
 
     def delete_branch(self, name: str) -> None:
         """End a branch; what other branches started from it keeps its commits."""
         arguments.require_text("name", name)
+        self._session.authorize(Act(Action.BRANCH_DELETE, target_branch=name))
         self._session.resources.branches.delete(name, actor=self.actor)
 
     def snapshot(self, at: StateRef, *, branch: str = MAIN_BRANCH) -> Snapshot:
@@ -208,6 +231,7 @@ class Graph:
 
     def commit(self, at: StateRef) -> Commit:
         """The commit of a state: by its id, or by anything else that `snapshot` takes."""
+        self._session.authorize(Act(Action.READ), None)
         return self._session.read_commit(resolve(self._session, "at", at).at)
 
     def commit_changes(
@@ -221,11 +245,14 @@ class Graph:
         ops: Collection[str] | None = None,
     ) -> feed.ChangesPage:
         """A page of what a commit changed, relative to its first parent, with images."""
+        filters = parse_filters(kinds, types, ops)
+        found = resolve(self._session, "commit", commit).at
+        self._session.authorize(Act(Action.READ, found.stream.branch), filters.types or None)
         return feed.read_commit_changes(
             self._session,
-            resolve(self._session, "commit", commit).at.commit,
+            found.commit,
             page_token=arguments.require_optional_text("page_token", page_token),
-            filters=parse_filters(kinds, types, ops),
+            filters=filters,
             limits=feed.parse_limits(limit),
         )
 
@@ -273,6 +300,7 @@ class Graph:
         or all of them if None. A deep check also reads every file and compares it with its digest.
         """
         arguments.require_optional_count("commits_max", commits_max)
+        self._session.authorize(Act(Action.ADMIN))
         storage = self._session.resources.storage
         tables = storage.tables if storage.reopen is None else storage.reopen()
         return check_graph(storage.objects, tables, commits_max=commits_max, is_deep=deep)
@@ -293,6 +321,7 @@ class Graph:
         a day by default. A shorter one loses no commit; readers of what goes fail with
         `SnapshotGoneError`, and writes under way start again. A dry run only reports.
         """
+        self._session.authorize(Act(Action.ADMIN))
         policy = build_policy(keep, older_than)
         return cleanup(self._session, policy, is_dry=dry_run, grace=grace)
 
@@ -304,6 +333,7 @@ class Graph:
         in the graph. Any other damaged file has to come from a copy of the graph: the report names
         all of them, and the newest whole commit of each branch that needs one.
         """
+        self._session.authorize(Act(Action.ADMIN))
         return repair(self._session, confirm=confirm, force=force)
 
     def tag(self, name: str, at: StateRef = MAIN_BRANCH) -> Tag:
@@ -311,21 +341,28 @@ class Graph:
         arguments.require_text("name", name)
         find = partial(resolve, self._session, "at", at)
         tags = self._session.resources.branches.tags
+
+        def create(found: ResolvedRef) -> tags_module.Tag:
+            self._session.authorize(Act(Action.BRANCH_CREATE, found.at.stream.branch, name))
+            return tags.create(name, at=found.at, actor=self.actor)
+
         tag = use_newest(
             self._session,
             find(),
             resolve_again=find,
-            use=lambda found: tags.create(name, at=found.at, actor=self.actor),
+            use=create,
         )
         return tag_of(tag)
 
     def tags(self) -> list[Tag]:
         """Every tag, by name."""
+        self._session.authorize(Act(Action.READ), None)
         return [tag_of(tag) for tag in self._session.resources.branches.tags.list()]
 
     def delete_tag(self, name: str) -> None:
         """Free the name of a tag; its commit stays only as long as its branch keeps it."""
         arguments.require_text("name", name)
+        self._session.authorize(Act(Action.BRANCH_DELETE, target_branch=name))
         self._session.resources.branches.tags.delete(name, actor=self.actor)
 
     def close(self) -> None:

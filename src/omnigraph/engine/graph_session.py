@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 from omnigraph.engine.arguments import require_text
 from omnigraph.engine.commit import Commit, commit_of
+from omnigraph.engine.gate import Gate, check_types
 from omnigraph.engine.resources import Environment, Resources, Storage
 from omnigraph.errors import (
     BranchGoneError,
@@ -20,21 +21,30 @@ from omnigraph.errors import (
     SnapshotGoneError,
     StorageError,
 )
+from omnigraph.policy.acts import Act, Action
 from omnigraph.rows.view import View, open_view
 from omnigraph.storage.objects import layout
-from omnigraph.versioning import Record, Snapshot, Stream
+from omnigraph.versioning import Record, Snapshot, Stream, Transaction
 
 
 class Session:
     """What branches and snapshots need of the graph they belong to."""
 
     def __init__(
-        self, storage: Storage, *, actor: str | None, environment: Environment | None = None
+        self,
+        storage: Storage,
+        *,
+        actor: str | None,
+        environment: Environment | None = None,
+        gate: Gate | None = None,
     ) -> None:
-        if actor is not None and not require_text("actor", actor).strip():
-            raise InvalidArgumentError("actor", "it is empty", hint="name an actor, or pass None")
         self.uri = storage.objects.uri
-        self.actor = actor
+        self.actor = _require_actor(actor)
+        self._gate = gate
+        # The stored query on whose behalf this session reads and changes.
+        self._stored_query: str | None = None
+        # The session that opened the graph, if this one only acts for another actor.
+        self._opener: Session | None = None
         self._resources = Resources(storage, environment)
         self._is_open = True
         self._process = os.getpid()
@@ -45,9 +55,14 @@ class Session:
         self.require_open()
         return self._resources
 
+    @property
+    def is_open(self) -> bool:
+        """Whether neither this session nor the one that opened the graph was closed."""
+        return self._is_open and (self._opener is None or self._opener.is_open)
+
     def require_open(self) -> None:
         """Refuse every use after closing, and in a process that did not open the graph."""
-        if not self._is_open:
+        if not self.is_open:
             raise GraphClosedError(self.uri)
         # A forked child would wait for ever for threads that only its parent has.
         if os.getpid() != self._process:
@@ -63,7 +78,46 @@ class Session:
         """Release the graph; calling it again is allowed."""
         if self._is_open:
             self._is_open = False
-            self._resources.leave(self)
+            if self._opener is None:
+                self._resources.leave(self)
+
+    def act_as(self, actor: str | None, *, stored_query: str | None = None) -> Session:
+        """The same graph for another actor, without opening it again."""
+        made = object.__new__(Session)
+        own = {"actor": _require_actor(actor), "_opener": self._opener or self}
+        made.__dict__.update(self.__dict__, **own, _stored_query=stored_query)
+        return made
+
+    def invoke_query(self, name: str) -> Session:
+        """The session of a stored query, which may do what the rules of the query carry."""
+        self.authorize(Act(Action.INVOKE_QUERY, query=name))
+        return self.act_as(self.actor, stored_query=name)
+
+    def authorize(self, act: Act, types: Collection[str] | None = ()) -> None:
+        """Ask the gate about an act, before anything is read or written for it.
+
+        With None for types, it must be allowed for the whole graph; otherwise for each of them,
+        and for at least one type where these are not known yet.
+        """
+        if self._gate is None:
+            return
+        if self._stored_query is not None:
+            act = act._replace(query=self._stored_query)
+        check_types(self._gate, self.actor, act, types)
+
+    def authorize_write(self, acts: Iterable[Act], written: Transaction | None) -> None:
+        """Ask the gate about the types that a prepared write touches."""
+        if written is None or self._gate is None or not self._gate.limits_types:
+            return
+        keys = {*written.changes, *(effect.type_key for effect in written.effects)}
+        types = {key.partition(":")[2] for key in keys}
+        for act in acts:
+            self.authorize(act, types)
+
+    @property
+    def limits_types(self) -> bool:
+        """Whether the gate may allow a read of some types only."""
+        return self._gate is not None and self._gate.limits_types
 
     def read_head(self, stream: Stream) -> Snapshot:
         """The newest snapshot of a branch that still has its name."""
@@ -127,3 +181,9 @@ class Session:
             return self.resources.branches.resolve(stream.branch).id == stream.id
         except BranchNotFoundError:
             return False
+
+
+def _require_actor(actor: str | None) -> str | None:
+    if actor is not None and not require_text("actor", actor).strip():
+        raise InvalidArgumentError("actor", "it is empty", hint="name an actor, or pass None")
+    return actor

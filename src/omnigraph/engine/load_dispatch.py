@@ -31,6 +31,7 @@ from omnigraph.engine.spark_bridge import has_spark, import_spark_module
 from omnigraph.engine.write_operations import LoadOperation
 from omnigraph.engine.write_results import LoadResult
 from omnigraph.errors import InvalidArgumentError, StorageError
+from omnigraph.policy.acts import Act, Action
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKind
 from omnigraph.storage.objects.source_files import S3, list_source_files
@@ -107,6 +108,8 @@ def load_source(
     terms: Terms,
 ) -> LoadResult:
     """Load a source into a branch, by the engine that is asked for or fits its size."""
+    # Before the source is opened, or Spark is started for it.
+    session.authorize(Act(Action.CHANGE, stream.branch))
     resources = session.resources
     if not _is_bulk(source, request, resources):
         return _load_locally(session, stream, source, request, terms)
@@ -143,6 +146,10 @@ class BulkLoadOperation:
     def may_repeat(self) -> bool:
         """An overwrite ends what others wrote meanwhile without having seen it."""
         return self._mode is not LoadMode.OVERWRITE
+
+    def list_acts(self, branch: str) -> tuple[Act, ...]:
+        """It changes its branch."""
+        return (Act(Action.CHANGE, branch),)
 
     def prepare(self, view: View, request: Request) -> Transaction | None:
         """The load on a view; an empty one is a commit too, unless its source says otherwise."""

@@ -30,6 +30,7 @@ from omnigraph.errors import (
     OmnigraphError,
     SnapshotGoneError,
 )
+from omnigraph.policy.acts import Act, Action
 from omnigraph.rows.view import View
 from omnigraph.versioning import BranchAt, Record, Retained, Stream, Transaction
 from omnigraph.versioning.record import MAIN_BRANCH
@@ -123,6 +124,10 @@ class MergeOperation:
         found = _check_merge(self._session, between, view, chosen, is_forward=is_forward)
         return _MergeState(FAST_FORWARD if is_forward else MERGED, base, found)
 
+    def list_acts(self, branch: str) -> tuple[Act, ...]:
+        """It merges the branch of its source into another one."""
+        return (Act(Action.BRANCH_MERGE, self.source.stream.branch, branch),)
+
     def prepare(self, view: View, request: Request) -> Transaction | None:
         """The merge on a view; None when the target has it already."""
         self._found = found = self.evaluate(view)
@@ -173,6 +178,13 @@ class PickOperation:
         is_same_schema = found.merged.schema.source == view.schema.source
         is_nothing = is_same_schema and not found.merged.change and not found.conflicts.count
         return _MergeState(NOTHING_TO_DO if is_nothing else picked.outcome, between[0], found)
+
+    def list_acts(self, branch: str) -> tuple[Act, ...]:
+        """It changes its branch by what another one shows."""
+        return (
+            Act(Action.CHANGE, branch),
+            Act(Action.READ, self._picked.own.stream.branch),
+        )
 
     def prepare(self, view: View, request: Request) -> Transaction | None:
         """The change on a view; None when nothing is left of it."""
@@ -281,6 +293,9 @@ class Merger:
         return self._plan(operation, picked.own.commit)
 
     def _plan(self, operation: MergeOperation | PickOperation, source: str) -> MergePlan:
+        # A plan lists conflicts of any type.
+        for act in operation.list_acts(self._stream.branch):
+            self._session.authorize(act, None)
         looked = operation.evaluate(self._session.open_view(self._session.read_head(self._stream)))
         return MergePlan(
             outcome=looked.outcome,
@@ -316,7 +331,13 @@ class Merger:
         if terms.key is None:
             return None
         self._session.read_head(self._stream)
-        return self._session.resources.history.find_by_key(self._stream, terms.key)
+        made = self._session.resources.history.find_by_key(self._stream, terms.key)
+        if made is not None:
+            source = None if made.merged is None else made.merged.branch
+            merged = Act(Action.BRANCH_MERGE, source, self._stream.branch)
+            changed = Act(Action.CHANGE, self._stream.branch)
+            self._session.authorize(changed if made.merged is None else merged)
+        return made
 
     def _answer_repeated_merge(
         self, source: StateRef, made: Record, *, delete_branch: bool
@@ -394,6 +415,7 @@ class Merger:
     def _delete(self, name: str, merged: str) -> str | None:
         """End a merged branch; why not, if it cannot be. What it got meanwhile is not lost."""
         try:
+            self._session.authorize(Act(Action.BRANCH_DELETE, target_branch=name))
             branches = self._session.resources.branches
             branches.delete(name, actor=self._session.actor, requires=(BranchAt(merged),))
         except OmnigraphError as error:

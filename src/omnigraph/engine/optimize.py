@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from omnigraph.engine.commit import Commit, commit_of
 from omnigraph.engine.graph_session import Session
+from omnigraph.policy.acts import Act, Action
 from omnigraph.rows.view import View
 from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.versioning import Stream
@@ -66,6 +67,7 @@ def ensure_indices(
     session: Session, stream: Stream, workers: maintain.MaintenanceWorkers | None = None
 ) -> IndexBuildResult:
     """Build the declared indexes that a branch lacks; workers may do it elsewhere."""
+    session.authorize(Act(Action.ADMIN))
     publishers = session.resources.publishers
     done = maintain.ensure_indices(_make_newest_view(session, stream), publishers, workers)
     commit = None if done.record is None else commit_of(done.record)
@@ -76,6 +78,7 @@ def optimize(
     session: Session, stream: Stream, workers: maintain.MaintenanceWorkers | None = None
 ) -> OptimizeResult:
     """Join the fragments of a branch, and extend its indexes to all rows."""
+    session.authorize(Act(Action.ADMIN))
     publishers = session.resources.publishers
     done = maintain.optimize_tables(_make_newest_view(session, stream), publishers, workers)
     commit = None if done.record is None else commit_of(done.record)

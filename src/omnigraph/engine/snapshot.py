@@ -20,6 +20,7 @@ from omnigraph.engine.diff import Diff, compute_diff
 from omnigraph.engine.entity_changes import parse_filters
 from omnigraph.engine.graph_session import Session
 from omnigraph.engine.read_requests import (
+    PreparedRead,
     QueryText,
     ReadEngine,
     ReadRequest,
@@ -32,10 +33,12 @@ from omnigraph.engine.spark_bridge import import_file_export
 from omnigraph.engine.write_results import TableInfo
 from omnigraph.errors import InvalidArgumentError, TypeNotFoundError
 from omnigraph.execution.optimizer.explain_plan import Explained
+from omnigraph.execution.optimizer.plan_split import read_types_of
 from omnigraph.execution.query_budget import Cancellation
 from omnigraph.execution.result import Result
 from omnigraph.format_version import IR_VERSION
 from omnigraph.lang.spellcheck import suggest_similar
+from omnigraph.policy.acts import Act, Action
 from omnigraph.query.query_settings import SettingValue
 from omnigraph.rows.json_export import export_lines
 from omnigraph.rows.networkx_export import to_networkx
@@ -82,6 +85,7 @@ class Snapshot:
     @property
     def commit(self) -> Commit:
         """The commit that made it."""
+        self._session.authorize(Act(Action.READ, self.branch), None)
         return self._session.read_commit(self._at)
 
     @property
@@ -92,6 +96,17 @@ class Snapshot:
     @property
     def view(self) -> View:
         """The snapshot with its schema and its tables, for the layers below."""
+        return self.open_for(Action.READ, None)
+
+    def open_for(self, action: Action, types: Collection[str] | None) -> View:
+        """The snapshot for a caller who does something with some types, or with all of them."""
+        self._session.require_open()
+        self._session.authorize(Act(action, self.branch), types)
+        return self._view
+
+    @property
+    def _own_view(self) -> View:
+        """The snapshot where its rows are not read, or where reading them was allowed."""
         self._session.require_open()
         return self._view
 
@@ -133,7 +148,7 @@ class Snapshot:
         """Run the read of a request, for the layers above."""
         chosen = require_engine(engine)
         with self._session.guard_reads(self._at):
-            read = prepare_read(self._session.resources, self.view, request)
+            read = self._prepare(request)
             return read.run_on_spark() if chosen == "spark" else read.run()
 
     def explain(  # noqa: PLR0913 — one keyword for each decision of the caller
@@ -167,8 +182,15 @@ class Snapshot:
     def describe(self, request: ReadRequest, *, analyze: bool) -> Explained:
         """How the read of a request is answered, for the layers above."""
         with self._session.guard_reads(self._at):
-            read = prepare_read(self._session.resources, self.view, request, is_partial=not analyze)
-            return read.explain(analyze=analyze)
+            return self._prepare(request, is_partial=not analyze).explain(analyze=analyze)
+
+    def _prepare(self, request: ReadRequest, *, is_partial: bool = False) -> PreparedRead:
+        view = self.open_for(Action.READ, ())
+        read = prepare_read(self._session.resources, view, request, is_partial=is_partial)
+        if self._session.limits_types:
+            types = {key.name for key in read_types_of(read.plan.root)}
+            self._session.authorize(Act(Action.READ, self.branch), types)
+        return read
 
     def dataset(
         self, type_name: str, kind: EntityKind | None = None, *, blobs: bool = False
@@ -178,7 +200,8 @@ class Snapshot:
         Its columns are `@id`, for edges `@src` and `@dst`, and all properties; blobs, which may be
         large, only if they are asked for.
         """
-        return TypeDataset(self.view, self.type_key(type_name, kind), has_blobs=blobs)
+        type_key = self.type_key(type_name, kind)
+        return TypeDataset(self.open_for(Action.READ, [type_name]), type_key, has_blobs=blobs)
 
     def to_arrow(
         self, type_name: str, kind: EntityKind | None = None, *, blobs: bool = False
@@ -200,17 +223,18 @@ class Snapshot:
         attributes. Vectors, which take most of the time and memory, only if they are asked for.
         """
         names = arguments.require_optional_texts("types", types)
-        chosen = list(self.view.types)
+        view = self.open_for(Action.READ, names)
+        chosen = list(view.types)
         if names is not None:
             for name in names:
                 self.type_key(name, None)
             chosen = [each for each in chosen if each.name in names]
-        return to_networkx(self.view, chosen, has_vectors=vectors)
+        return to_networkx(view, chosen, has_vectors=vectors)
 
     def export(self, *, types: Collection[str] | None = None) -> Iterator[bytes]:
         """Everything, or some types, as chunks of whole JSON lines that a load reads back."""
-        lines = export_lines(self.view, types=arguments.require_optional_texts("types", types))
-        return self._guard_lines(lines)
+        names = arguments.require_optional_texts("types", types)
+        return self._guard_lines(export_lines(self.open_for(Action.EXPORT, names), types=names))
 
     def export_files(
         self,
@@ -227,14 +251,15 @@ class Snapshot:
         `storage_options` those of the graph are used. `Graph.spark.export` does it by tasks.
         """
         names = arguments.require_optional_texts("types", types)
-        keys = [key for key in self.view.types if names is None or key.name in names]
+        view = self.open_for(Action.EXPORT, names)
+        keys = [key for key in view.types if names is None or key.name in names]
         for name in names or ():
             self.type_key(name)
         stored = self._session.resources.storage.tables.options
         options = stored if storage_options is None else arguments.require_options(storage_options)
         with self._session.guard_reads(self._at):
             result: ExportResult = import_file_export().export_to(
-                self.view,
+                view,
                 keys,
                 LocalRunner(progress),
                 address=arguments.require_address(path),
@@ -272,7 +297,8 @@ class Snapshot:
         arguments.require_text("entity_id", entity_id)
         arguments.require_text("property", property)
         with self._session.guard_reads(self._at):
-            return open_blob(self.view, type_key, entity_id=entity_id, property_name=property)
+            view = self.open_for(Action.READ, [type_name])
+            return open_blob(view, type_key, entity_id=entity_id, property_name=property)
 
     def entity(
         self, type_name: str, entity_id: str, *, kind: EntityKind | None = None
@@ -280,15 +306,18 @@ class Snapshot:
         """One entity as the change feed shows it: `properties` and, for an edge, `endpoints`."""
         type_key = self.type_key(type_name, kind)
         ids = pa.array([arguments.require_text("entity_id", entity_id)], pa.large_string())
-        rows = fetch_rows(self.view, type_key, ids)
+        view = self.open_for(Action.READ, [type_name])
+        rows = fetch_rows(view, type_key, ids)
         found: list[JsonObject | None] = decode_images(
-            encode_images(rows, self.view.get_shape(type_key))
+            encode_images(rows, view.get_shape(type_key))
         )
         return found[0] if found else None
 
     def count(self, type_name: str, kind: EntityKind | None = None) -> int:
         """How many entities a type has; of a node and an edge type of one name, the nodes."""
-        return self._at.pins[str(self.type_key(type_name, kind))].rows
+        type_key = self.type_key(type_name, kind)
+        self._session.authorize(Act(Action.READ, self.branch), [type_name])
+        return self._at.pins[str(type_key)].rows
 
     def tables(self) -> list[TableInfo]:
         """The table of every type, edges before nodes, then by name."""
@@ -309,7 +338,7 @@ class Snapshot:
 
     def type_key(self, type_name: str, kind: str | None = None) -> TypeKey:
         """The type of a name, for the layers below; without a kind, a node wins over an edge."""
-        catalog = self.view.catalog
+        catalog = self._own_view.catalog
         arguments.require_text("type_name", type_name)
         match kind:
             case None:

@@ -16,6 +16,7 @@ from omnigraph.engine.commit_loop import SchemaChanged, WriteOutcome
 from omnigraph.engine.graph_session import Session
 from omnigraph.engine.resources import Resources
 from omnigraph.errors import ConflictError, InvalidArgumentError, WrongQueryKindError
+from omnigraph.policy.acts import Act, Action
 from omnigraph.query import bind_parameters
 from omnigraph.query.query_compiler import parse_file, select_query
 from omnigraph.query.typed_tree import Mutation
@@ -68,6 +69,10 @@ class LoadOperation:
     def may_repeat(self) -> bool:
         """An overwrite ends what others wrote meanwhile without having seen it."""
         return self._mode is not LoadMode.OVERWRITE
+
+    def list_acts(self, branch: str) -> tuple[Act, ...]:
+        """It changes its branch."""
+        return (Act(Action.CHANGE, branch),)
 
     def prepare(self, view: View, request: Request) -> Transaction:
         """The load on a view; an empty one is a commit too."""
@@ -135,6 +140,10 @@ class MutationOperation:
     def may_repeat(self) -> bool:
         """An update or a delete of what others changed is for its author to decide again."""
         return self.mutated is not None and self.mutated.is_insert_only
+
+    def list_acts(self, branch: str) -> tuple[Act, ...]:
+        """It changes its branch."""
+        return (Act(Action.CHANGE, branch),)
 
     def prepare(self, view: View, request: Request) -> Transaction | None:
         """The mutation on a view; None when it changes nothing."""
@@ -204,6 +213,10 @@ class MigrationOperation:
             )
         before = self._resources.history.read_by_commit(record.parent or record.commit)
         return plan_migration(session.open_view(before).accepted, self._catalog)
+
+    def list_acts(self, branch: str) -> tuple[Act, ...]:
+        """It brings a schema to its branch."""
+        return (Act(Action.SCHEMA_APPLY, target_branch=branch),)
 
     def prepare(self, view: View, request: Request) -> Transaction | None:
         """The change on a view; None when the schema is in force already."""

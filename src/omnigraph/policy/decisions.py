@@ -29,7 +29,8 @@ class Policy:
 
     def __init__(self, bundle: Bundle, *, graph: str = "graph") -> None:
         self.bundle = bundle
-        self.limits_types = any(rule.types is not None for rule in bundle.rules)
+        self._type_names = sorted({name for rule in bundle.rules for name in rule.types or ()})
+        self.limits_types = bool(self._type_names)
         self._cedar = CedarPolicy(bundle, graph=graph)
         self._known: dict[tuple[str | None, Act], Decision] = {}
 
@@ -39,6 +40,15 @@ class Policy:
         if not found.is_allowed:
             hint = "name an actor, or open the graph with one" if actor is None else None
             raise PolicyDeniedError(found.message, actor=actor, action=act.action, hint=hint)
+
+    def check_some(self, actor: str | None, act: Act) -> None:
+        """Raise `PolicyDeniedError` unless an act is allowed, of at least one type."""
+        try:
+            self.check(actor, act)
+        except PolicyDeniedError:
+            named = (act._replace(type_name=name) for name in self._type_names)
+            if not any(self.decide(actor, each).is_allowed for each in named):
+                raise
 
     def decide(self, actor: str | None, act: Act) -> Decision:
         """The decision about an act; what cannot be decided raises `PolicyFailedError`."""

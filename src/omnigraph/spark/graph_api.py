@@ -15,6 +15,8 @@ from omnigraph.engine.optimize import IndexBuildResult, OptimizeResult
 from omnigraph.engine.refs import StateRef, resolve
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.errors import InvalidArgumentError
+from omnigraph.policy.acts import Act, Action
+from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.spark import frame_load, graph_frames, type_scans
 from omnigraph.spark.datasource import register
@@ -96,9 +98,8 @@ class GraphSpark:
         `dst`. A property of different types in different types is a text.
         """
         snapshot = self._resolve_snapshot(at)
-        return graph_frames.build_frames(
-            self.session, snapshot.view, _resolve_types(snapshot, types)
-        )
+        view = snapshot.open_for(Action.READ, arguments.require_optional_texts("types", types))
+        return graph_frames.build_frames(self.session, view, _resolve_types(snapshot, view, types))
 
     def changes(
         self,
@@ -116,11 +117,14 @@ class GraphSpark:
         """
         opened = self._opened
         states = resolve(opened, "start", start).at, resolve(opened, "end", end).at
+        filters = parse_filters(kinds, types, ops)
+        for state in states:
+            opened.authorize(Act(Action.READ, state.stream.branch), filters.types or None)
         shares = plan_feed_splits(opened, *states)
         place = type_scans.address_of(opened.resources.storage.tables)
         # A type may not be there yet, or have another name, at some of the commits.
         views = opened.open_view(states[1]), opened.open_view(states[0])
-        wanted = parse_filters(kinds, types, ops).resolve_in_first(*views)
+        wanted = filters.resolve_in_first(*views)
         return graph_frames.read_changes(self.session, place, shares, wanted)
 
     def load(  # noqa: PLR0913 — one keyword for each decision of the caller
@@ -142,6 +146,8 @@ class GraphSpark:
         properties; `mapping` makes those of one DataFrame so, by a column or an SQL expression for
         each. An edge has its ends in `from` and `to`. See `Branch.load`.
         """
+        # Before Spark evaluates anything of the frame.
+        self._opened.authorize(Act(Action.CHANGE, arguments.require_text("branch", branch)))
         return frame_load.load_frames(
             self._graph.branch(branch),
             _name_frames(frame, type, mapping),
@@ -169,11 +175,12 @@ class GraphSpark:
         """
         parse_format(format)
         snapshot = self._resolve_snapshot(at)
+        view = snapshot.open_for(Action.EXPORT, arguments.require_optional_texts("types", types))
         stored = self._opened.resources.storage.tables.options
         options = stored if storage_options is None else arguments.require_options(storage_options)
         return export_to(
-            snapshot.view,
-            _resolve_types(snapshot, types),
+            view,
+            _resolve_types(snapshot, view, types),
             SparkRunner(lambda: self.session, progress),
             address=arguments.require_address(path),
             options=options,
@@ -230,7 +237,7 @@ class GraphSpark:
     ) -> DataFrame:
         snapshot = self._resolve_snapshot(at)
         scan = type_scans.build_type_scan(
-            snapshot.view,
+            snapshot.open_for(Action.READ, [arguments.require_text("type_name", type_name)]),
             snapshot.type_key(type_name, kind),
             columns=arguments.require_optional_texts("columns", columns),
             filter=arguments.require_optional_text("filter", condition),
@@ -259,9 +266,9 @@ def _name_frames(
     return list(frame.items())
 
 
-def _resolve_types(snapshot: Snapshot, names: Collection[str] | None) -> list[TypeKey]:
+def _resolve_types(snapshot: Snapshot, view: View, names: Collection[str] | None) -> list[TypeKey]:
     """The types of some names; all of them for None."""
-    known = snapshot.view.types
+    known = view.types
     wanted = arguments.require_optional_texts("types", names)
     if wanted is None:
         return list(known)

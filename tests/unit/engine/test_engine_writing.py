@@ -14,6 +14,7 @@ import pytest
 from omnigraph import Branch, errors
 from omnigraph.engine.commit_loop import STARTS_MAX, Operation, Terms, WriteOutcome, write
 from omnigraph.engine.write_operations import LoadOperation, MigrationOperation, MutationOperation
+from omnigraph.policy.acts import Act
 from omnigraph.rows.view import View
 from omnigraph.versioning import Transaction
 from omnigraph.writers.inputs import InputOptions, InputSource, Text
@@ -45,6 +46,9 @@ class Overtaken:
 
     def abandon(self) -> None:
         self.inner.abandon()
+
+    def list_acts(self, branch: str) -> tuple[Act, ...]:
+        return self.inner.list_acts(branch)
 
     def prepare(self, view: View, request: Request) -> Transaction | None:
         self.preparations += 1

@@ -32,6 +32,7 @@ from omnigraph.engine.diff.diff_format import (
 from omnigraph.engine.entity_changes import EntityChange, Filters
 from omnigraph.engine.graph_session import Session
 from omnigraph.errors import CommitNotFoundError
+from omnigraph.policy.acts import Act, Action
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKind
 from omnigraph.schema.schema_shape import JsonObject
@@ -180,6 +181,8 @@ def compute_diff(
     session: Session, old: versioning.Snapshot, new: versioning.Snapshot, filters: Filters
 ) -> Diff:
     """The diff of two states; a collected state raises `HistoryGoneError`, now and later."""
+    for state in (old, new):
+        session.authorize(Act(Action.READ, state.stream.branch), filters.types or None)
     before, after = session.open_view(old), session.open_view(new)
     filters.resolve_in_any(before, after)
     wanted = ChangeFilter(

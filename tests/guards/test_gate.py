@@ -1,0 +1,276 @@
+"""Every public method of a graph asks the gate what the table says, before it reads or writes.
+
+A new method needs a row. A gate that denies everything lets no method read or write a row.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import omnigraph
+from omnigraph import Branch, Graph, Snapshot
+from omnigraph.engine.graph import open_graph
+from omnigraph.errors import PolicyDeniedError
+from omnigraph.policy.acts import Act, Action
+from omnigraph.spark.graph_api import GraphSpark
+from omnigraph.storage.tables.lance_tables import Tables
+
+SCHEMA = "node Person { name: String @key\n photo: Blob? }\nedge Knows: Person -> Person"
+PEOPLE = [{"type": "Person", "data": {"name": name}} for name in ("ada", "bob")]
+READ = "query people() { match { $p: Person } return { $p.name } }"
+INSERT = 'query hire() { insert Person { name: "cyd" } }'
+
+read = Act(Action.READ, "main")
+read_graph = Act(Action.READ)
+export = Act(Action.EXPORT, "main")
+change = Act(Action.CHANGE, "main")
+migrate = Act(Action.SCHEMA_APPLY, target_branch="main")
+merge = Act(Action.BRANCH_MERGE, "draft", "main")
+admin = Act(Action.ADMIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """How a member is called, and the acts that it asks about; without any, it reads no row."""
+
+    call: Callable[[Any], object]
+    acts: tuple[Act, ...] = ()
+
+
+GRAPH = {
+    "acting_as": Row(lambda it: it.acting_as("eve")),
+    "actor": Row(lambda it: it.actor),
+    "branch": Row(lambda it: it.branch("main")),
+    "branches": Row(lambda it: it.branches(), (read_graph,)),
+    "check": Row(lambda it: it.check(), (admin,)),
+    "cleanup": Row(lambda it: it.cleanup(keep=9), (admin,)),
+    "close": Row(lambda it: it.acting_as("eve").close()),
+    "commit": Row(lambda it: it.commit("main"), (read_graph,)),
+    "commit_changes": Row(lambda it: it.commit_changes("main"), (read,)),
+    "create_branch": Row(
+        lambda it: it.create_branch("fresh"), (Act(Action.BRANCH_CREATE, "main", "fresh"),)
+    ),
+    "delete_branch": Row(
+        lambda it: it.delete_branch("old"), (Act(Action.BRANCH_DELETE, None, "old"),)
+    ),
+    "delete_tag": Row(lambda it: it.delete_tag("v1"), (Act(Action.BRANCH_DELETE, None, "v1"),)),
+    "diff": Row(lambda it: it.diff("main", "draft"), (read, Act(Action.READ, "draft"))),
+    "execute": Row(lambda it: it.execute("branch list"), (read_graph,)),
+    "index_status": Row(lambda it: it.index_status(), (read,)),
+    "repair": Row(lambda it: it.repair(), (admin,)),
+    "snapshot": Row(lambda it: it.snapshot("main")),
+    "spark": Row(lambda it: it.spark),
+    "tag": Row(lambda it: it.tag("v2"), (Act(Action.BRANCH_CREATE, "main", "v2"),)),
+    "tags": Row(lambda it: it.tags(), (read_graph,)),
+    "uri": Row(lambda it: it.uri),
+}
+READS = {
+    "commit": Row(lambda it: it.commit, (read,)),
+    "count": Row(lambda it: it.count("Person"), (read,)),
+    "dataset": Row(lambda it: it.dataset("Person"), (read,)),
+    "entity": Row(lambda it: it.entity("Person", "ada"), (read,)),
+    "explain": Row(lambda it: it.explain(READ), (read,)),
+    "export": Row(lambda it: it.export(), (export,)),
+    "export_files": Row(lambda it: it.export_files(_new_folder()), (export,)),
+    "query": Row(lambda it: it.query(READ), (read,)),
+    "schema": Row(lambda it: it.schema, (read,)),
+    "tables": Row(lambda it: it.tables(), (read,)),
+    "to_arrow": Row(lambda it: it.to_arrow("Person"), (read,)),
+    "to_networkx": Row(lambda it: it.to_networkx(), (read,)),
+    "blob": Row(lambda it: it.blob("node", "Person", "ada", "photo"), (read,)),
+    "uri": Row(lambda it: it.uri),
+    "version": Row(lambda it: it.version),
+}
+PICKED = (change, read)
+BRANCH = READS | {
+    "apply_schema": Row(lambda it: it.apply_schema(SCHEMA), (migrate,)),
+    "baseline": Row(lambda it: it.baseline(), (export,)),
+    "blame": Row(lambda it: it.blame("Person", "ada"), (read,)),
+    "changes": Row(lambda it: it.changes(), (read,)),
+    "cherry_pick": Row(lambda it: it.cherry_pick("main"), PICKED),
+    "commits": Row(lambda it: it.commits(), (read,)),
+    "diff": Row(lambda it: it.diff("draft"), (read, Act(Action.READ, "draft"))),
+    "ensure_indices": Row(lambda it: it.ensure_indices(), (admin,)),
+    "follow": Row(lambda it: it.follow(start="now"), (read,)),
+    "graph": Row(lambda it: it.graph),
+    "head": Row(lambda it: it.head, (read,)),
+    "history": Row(lambda it: it.history("Person", "ada"), (read,)),
+    "life": Row(lambda it: it.life),
+    "load": Row(lambda it: it.load([], mode="append"), (change,)),
+    "merge": Row(
+        lambda it: it.merge("draft", delete_branch=True),
+        (merge, Act(Action.BRANCH_DELETE, None, "draft")),
+    ),
+    "mutate": Row(lambda it: it.mutate(INSERT), (change,)),
+    "name": Row(lambda it: it.name),
+    "optimize": Row(lambda it: it.optimize(), (admin,)),
+    "plan_cherry_pick": Row(lambda it: it.plan_cherry_pick("main"), PICKED),
+    "plan_merge": Row(lambda it: it.plan_merge("draft"), (merge,)),
+    "plan_revert": Row(lambda it: it.plan_revert("main"), PICKED),
+    "plan_schema": Row(lambda it: it.plan_schema(SCHEMA), (read,)),
+    "retrying": Row(lambda it: it.retrying(lambda own: own.name)),
+    "revert": Row(lambda it: it.revert("main"), PICKED),
+    # The two are for the layers above, which ask through them.
+    "session": Row(lambda it: it.session),
+    "stream": Row(lambda it: it.stream),
+    "snapshot": Row(lambda it: it.snapshot()),
+}
+SNAPSHOT = READS | {
+    "answer": Row(lambda it: it.answer(_request()), (read,)),
+    "at": Row(lambda it: it.at),
+    "branch": Row(lambda it: it.branch),
+    "describe": Row(lambda it: it.describe(_request(), analyze=True), (read,)),
+    "diff": Row(lambda it: it.diff("draft"), (read, Act(Action.READ, "draft"))),
+    "open_for": Row(lambda it: it.open_for(Action.EXPORT, None), (export,)),
+    "to_json": Row(lambda it: it.to_json(), (read,)),
+    "type_key": Row(lambda it: it.type_key("Person")),
+    "view": Row(lambda it: it.view, (read,)),
+}
+# The driver is asked before it starts Spark; rows are denied, so none of them starts it.
+SPARK = {
+    "changes": Row(lambda it: it.changes("main"), (read,)),
+    "create_views": Row(lambda it: it.create_views("v_"), (read,)),
+    "edges": Row(lambda it: it.edges("Knows"), (read,)),
+    "ensure_indices": Row(lambda it: it.ensure_indices(), (admin,)),
+    "export": Row(lambda it: it.export(_new_folder()), (export,)),
+    "frames": Row(lambda it: it.frames(), (read,)),
+    "load": Row(lambda it: it.load(None, type="Person", mode="append"), (change,)),
+    "nodes": Row(lambda it: it.nodes("Person"), (read,)),
+    "on": Row(lambda it: it.on(None)),
+    "optimize": Row(lambda it: it.optimize(), (admin,)),
+}
+# Not called here: it starts Spark, and reads nothing.
+SPARK_ONLY = {"session"}
+
+
+@dataclass
+class RecordingGate:
+    """Allows or denies everything, and keeps what it was asked."""
+
+    denies: bool
+    limits_types: bool = False
+    asked: list[Act] = field(default_factory=list)
+
+    def check(self, actor: str | None, act: Act) -> None:
+        self.asked.append(act)
+        if self.denies:
+            raise PolicyDeniedError("denied", actor=actor, action=act.action)
+
+    def check_some(self, actor: str | None, act: Act) -> None:
+        self.check(actor, act)
+
+
+_folders: list[Path] = []
+
+
+def _new_folder() -> Path:
+    return _folders[-1] / "out"
+
+
+def _request() -> Any:
+    from omnigraph.engine.read_requests import build_read_request  # noqa: PLC0415
+
+    return build_read_request(READ)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> str:
+    address = str(tmp_path_factory.mktemp("gate") / "g.omni")
+    with omnigraph.create(address, schema=SCHEMA) as graph:
+        main = graph.branch()
+        main.load(PEOPLE, mode="append")
+        graph.create_branch("draft").mutate(INSERT)
+        graph.create_branch("old")
+        graph.tag("v1")
+        main.mutate('query hire() { insert Person { name: "dan" } }')
+    return address
+
+
+@pytest.fixture
+def uri(built: str, tmp_path: Path) -> Iterator[str]:
+    _folders.append(tmp_path)
+    yield str(shutil.copytree(built, tmp_path / "g.omni"))
+    _folders.pop()
+
+
+def _open(uri: str, owner: str, gate: RecordingGate) -> tuple[Graph, Any]:
+    graph = open_graph(uri, actor="ada", policy=gate)
+    opened: dict[str, Callable[[], object]] = {
+        "Graph": lambda: graph,
+        "Branch": graph.branch,
+        "Snapshot": lambda: graph.snapshot("main"),
+        "GraphSpark": lambda: graph.spark,
+    }
+    return graph, opened[owner]()
+
+
+def _list_public(owner: type) -> set[str]:
+    # An attribute that the constructor sets is public too.
+    own = {"graph"} if owner is Branch else set()
+    return {name for name in dir(owner) if not name.startswith("_")} | own
+
+
+TABLES: dict[str, tuple[type, dict[str, Row]]] = {
+    "Graph": (Graph, GRAPH),
+    "Branch": (Branch, BRANCH),
+    "Snapshot": (Snapshot, SNAPSHOT),
+    "GraphSpark": (GraphSpark, SPARK),
+}
+CASES = [(owner, name) for owner, (_, rows) in TABLES.items() for name in rows]
+
+
+@pytest.mark.parametrize("owner", TABLES)
+def test_every_public_method_has_a_row(owner: str) -> None:
+    kind, rows = TABLES[owner]
+    extra = SPARK_ONLY if owner == "GraphSpark" else set()
+    assert _list_public(kind) == set(rows) | extra
+
+
+@pytest.mark.parametrize(("owner", "name"), [case for case in CASES if case[0] != "GraphSpark"])
+def test_a_method_asks_for_what_it_does(owner: str, name: str, uri: str) -> None:
+    row = TABLES[owner][1][name]
+    gate = RecordingGate(denies=False)
+    graph, it = _open(uri, owner, gate)
+    gate.asked.clear()
+    with graph:
+        try:
+            row.call(it)
+        except omnigraph.errors.BlobNotFoundError:
+            assert name == "blob"
+    assert set(gate.asked) == set(row.acts)
+
+
+@pytest.mark.parametrize(("owner", "name"), CASES)
+def test_what_denies_everything_lets_no_method_reach_a_row(
+    owner: str, name: str, uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = TABLES[owner][1][name]
+    gate = RecordingGate(denies=True)
+    graph, it = _open(uri, owner, gate)
+    before = _list_files(uri)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a table was opened")
+
+    monkeypatch.setattr(Tables, "open", refuse)
+    with graph:
+        if row.acts:
+            with pytest.raises(PolicyDeniedError):
+                row.call(it)
+            assert gate.asked[0] in row.acts
+        else:
+            row.call(it)
+            assert gate.asked == []
+        assert not (_folders[-1] / "out").exists()
+    assert _list_files(uri) == before
+
+
+def _list_files(uri: str) -> set[tuple[str, int]]:
+    found = (path for path in Path(uri).rglob("*") if path.is_file())
+    return {(str(path), path.stat().st_mtime_ns) for path in found}
