@@ -65,6 +65,16 @@ class Mismatch:
     message: str
     rule: str | None
 
+    def to_json(self) -> dict[str, str | None]:
+        """The document of a mismatch."""
+        expected = "allow" if self.case.is_allowed else "deny"
+        return {
+            "id": self.case.id,
+            "expected": expected,
+            "message": self.message,
+            "rule": self.rule,
+        }
+
     def __str__(self) -> str:
         expected = "allow" if self.case.is_allowed else "deny"
         rule = "" if self.rule is None else f" (rule {self.rule})"
