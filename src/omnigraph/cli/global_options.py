@@ -250,7 +250,7 @@ class Scope:
                         f"{named}: it does not work on a cluster, and {address}"
                         f" is one ({address.origin})",
                         hint="address a server with --server NAME --graph ID, or the graph's"
-                        " storage with --store URI; `omnigraph cluster status` shows the cluster",
+                        " storage with --store URI",
                     )
             case StoreAddress():
                 if self._capability in (Capability.SERVED, Capability.CONTROL):
