@@ -385,19 +385,22 @@ class Branch(BranchReads, BranchMerges):
         *,
         message: str | None = None,
         key: str | None = None,
+        if_schema: str | None = None,
         dry_run: bool = False,
     ) -> SchemaResult:
         """Bring a schema into force on this branch; the others keep theirs.
 
         A call repeated with its `key` does nothing, and answers with the commit of the first one.
-        A dry run answers with the plan, supported or not.
+        With `if_schema`, the SHA-256 of a schema text, that text must be the one in force. A dry
+        run answers with the plan, supported or not.
         """
         arguments.require_text("text", text)
         if dry_run:
             plan, version = self.plan_schema(text), self.version
             return SchemaResult(self._session.uri, plan, None, version, is_dry=True)
         terms = build_terms(None, message=message, key=key)
-        operation = MigrationOperation(self._session.resources, text)
+        expected = arguments.require_optional_text("if_schema", if_schema)
+        operation = MigrationOperation(self._session.resources, text, expected=expected)
         written = write(self._session, self._stream, operation, terms)
         record = written.record
         return SchemaResult(

@@ -48,9 +48,9 @@ from omnigraph.schema import load_catalog
 from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.storage import require_exclusive_puts
 from omnigraph.storage.objects.disk_reserve import keep_reserve
-from omnigraph.versioning import Signature, Stream
+from omnigraph.versioning import MAIN, Log, Record, Signature, Stream
 from omnigraph.versioning import tags as tags_module
-from omnigraph.versioning.record import MAIN_BRANCH
+from omnigraph.versioning.record import GENESIS_SEQ, MAIN_BRANCH
 from omnigraph.writers.maintain import IndexStatus, list_index_status
 from omnigraph.writers.schema_migration import SchemaText, create_initial_tables
 
@@ -61,7 +61,7 @@ _SETTING_COLUMNS = ("name", "value", "default", "source", "scope")
 _PLAN_COLUMNS = ("tree", "depth", "node", "detail")
 
 
-def create_graph(
+def create_graph(  # noqa: PLR0913 — one keyword for each decision of the caller
     uri: str | os.PathLike[str],
     *,
     schema: str,
@@ -69,15 +69,17 @@ def create_graph(
     durable: bool = True,
     storage_options: Mapping[str, str] | None = None,
     exist_ok: bool = False,
+    key: str | None = None,
 ) -> Graph:
     """Create a graph at a directory, `file://`, `memory://NAME` or `s3://bucket/prefix`.
 
     `durable` writes survive a power loss; without, local writes are faster and may not. With
-    `exist_ok`, a graph that is there is opened as it is, whatever its schema has become.
+    `exist_ok`, a graph that is there is opened as it is, whatever its schema has become. A call
+    repeated with its `key` opens the graph that the first one created.
     """
     storage = _open_storage(uri, is_durable=durable, options=storage_options)
     try:
-        return create_on(storage, schema=schema, actor=actor)
+        return create_on(storage, schema=schema, actor=actor, key=key)
     except GraphExistsError:
         if not exist_ok:
             raise
@@ -107,9 +109,31 @@ def create_on(
     schema: str,
     actor: str | None = None,
     environment: Environment | None = None,
+    key: str | None = None,
 ) -> Graph:
-    """Create a graph on a storage; of two processes that do, one succeeds."""
-    session = Session(storage, actor=actor, environment=environment)
+    """Create a graph on a storage; of two processes that do, one succeeds.
+
+    With a `key`, both get the graph.
+    """
+    signature = Signature(actor=actor, key=arguments.require_optional_key(key))
+    try:
+        return _create_on(storage, schema, signature, environment)
+    except GraphExistsError:
+        if key is None or read_creation_key(storage) != key:
+            raise
+        return open_on(storage, actor=actor, environment=environment)
+
+
+def read_creation_key(storage: Storage) -> str | None:
+    """The key with which the graph on a storage was created, if its first commit is kept."""
+    genesis = Log(storage.objects).read(MAIN.id, GENESIS_SEQ)
+    return genesis.signature.key if isinstance(genesis, Record) else None
+
+
+def _create_on(
+    storage: Storage, schema: str, signature: Signature, environment: Environment | None
+) -> Graph:
+    session = Session(storage, actor=signature.actor, environment=environment)
     resources = session.resources
     # A text with errors is refused before anything is written.
     catalog = load_catalog(
@@ -120,9 +144,7 @@ def create_on(
     made = create_initial_tables(
         SchemaText(schema, catalog), tables=storage.tables, schemas=resources.schemas
     )
-    resources.committer.create_graph(
-        schema=made.schema.digest, pins=made.pins, signature=Signature(actor=actor)
-    )
+    resources.committer.create_graph(schema=made.schema.digest, pins=made.pins, signature=signature)
     keep_reserve(storage.objects, branches=1)
     session.begin()
     return Graph(session)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +16,12 @@ from omnigraph.engine.commit import changes_of
 from omnigraph.engine.commit_loop import SchemaChanged, WriteOutcome
 from omnigraph.engine.graph_session import Session
 from omnigraph.engine.resources import Resources
-from omnigraph.errors import ConflictError, InvalidArgumentError, WrongQueryKindError
+from omnigraph.errors import (
+    ConflictError,
+    InvalidArgumentError,
+    SchemaMovedError,
+    WrongQueryKindError,
+)
 from omnigraph.policy.acts import Act, Action
 from omnigraph.query import bind_parameters
 from omnigraph.query.query_compiler import parse_file, select_query
@@ -182,14 +188,20 @@ class MutationOperation:
         return plan
 
 
+def digest_schema(source: str) -> str:
+    """The SHA-256 of a schema text, in hexadecimal."""
+    return hashlib.sha256(source.encode()).hexdigest()
+
+
 class MigrationOperation:
     """A schema change: planned once, because another schema in between is for its author."""
 
     may_repeat = True
 
-    def __init__(self, resources: Resources, source: str) -> None:
+    def __init__(self, resources: Resources, source: str, *, expected: str | None = None) -> None:
         self._resources = resources
         self._source = source
+        self._expected = expected
         self._catalog = load_catalog(source, mode=resources.environment.mode)
         self._migrated: Migration | None = None
         self._after_sweep = 0
@@ -220,6 +232,11 @@ class MigrationOperation:
 
     def prepare(self, view: View, request: Request) -> Transaction | None:
         """The change on a view; None when the schema is in force already."""
+        in_force = digest_schema(view.schema.source)
+        if self._expected not in (None, in_force):
+            raise SchemaMovedError(
+                view.snapshot.stream.branch, expected=str(self._expected), actual=in_force
+            )
         newest = self._resources.committer.sweeps.find_newest()
         if self._migrated is not None:
             transaction = self._migrated.rebuild_transaction(view.snapshot)

@@ -51,10 +51,12 @@
     ├── ConflictError                 another commit changed what this write depends on
     ├── MergeConflictError            the two sides of a merge conflict; carries the conflicts
     ├── PreconditionFailedError       the head of the branch is not the expected commit
+    ├── SchemaMovedError              the schema in force is not the expected one
     ├── StagingExpiredError           a clean-up may have removed the staged files of a write
     ├── InDoubtError                  a commit may or may not have happened; carries its commit id
     ├── CorruptObjectError            a stored object cannot be read; carries its path
     ├── FormatTooNewError             an object was written by a newer program
+    ├── ClusterError                  a cluster cannot be used as it is applied; carries why
     ├── ConfigInvalidError            a configuration file has problems; carries them
     │   ├── PipelineInvalidError      a pipeline definition has problems
     │   └── PolicyInvalidError        a policy bundle, or a file of its cases, has problems
@@ -94,6 +96,7 @@ from omnigraph.errors.change_feed_errors import (
     CommitHasNoParentError,
     EntityNotFoundError,
 )
+from omnigraph.errors.cluster_errors import ClusterError
 from omnigraph.errors.config_errors import ConfigInvalidError, Problem
 from omnigraph.errors.operator_errors import (
     AddressError,
@@ -171,6 +174,7 @@ from omnigraph.errors.write_errors import (
     MergeConflictError,
     MigrationUnsupportedError,
     PreconditionFailedError,
+    SchemaMovedError,
     StagingExpiredError,
     UnusableKeyError,
     Violation,
@@ -191,6 +195,7 @@ __all__ = [
     "ChangeCursorRejectedError",
     "ChangeFeedGapError",
     "ChangeSchemaBoundaryError",
+    "ClusterError",
     "CommitHasNoParentError",
     "CommitNotFoundError",
     "CompileError",
@@ -232,6 +237,7 @@ __all__ = [
     "RemoteUnavailableError",
     "ResourceLimitError",
     "RunFailedError",
+    "SchemaMovedError",
     "SecretMissingError",
     "SnapshotGoneError",
     "SourceFailedError",

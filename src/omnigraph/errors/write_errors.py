@@ -191,6 +191,21 @@ class PreconditionFailedError(OmnigraphError):
         self.actual = actual
 
 
+class SchemaMovedError(OmnigraphError):
+    """The schema in force is not the expected one; nothing was written. Both are digests."""
+
+    code = "schema_moved"
+
+    def __init__(self, branch: str, *, expected: str, actual: str) -> None:
+        super().__init__(
+            f"the schema of branch '{branch}' has the digest {actual}, not {expected}",
+            hint="read the schema again and decide on what it is now",
+        )
+        self.branch = branch
+        self.expected = expected
+        self.actual = actual
+
+
 class StagingExpiredError(OmnigraphError):
     """A clean-up overtook a write, which was stopped or took longer than the grace."""
 

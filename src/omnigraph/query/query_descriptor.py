@@ -23,6 +23,7 @@ from omnigraph.query.typed_tree import (
     NearestScore,
     NodeObject,
     NowValue,
+    Parameter,
     Pattern,
     PropertyValue,
     Read,
@@ -113,6 +114,11 @@ def describe_query(checked: CheckedQuery, catalog: Catalog) -> Descriptor:
             return Descriptor((), _sort_uses(reads), _sort_uses(writes))
         case _:
             assert_never(checked)
+
+
+def describe_parameter(parameter: Parameter) -> Field:
+    """A declared parameter; one that may be null may be left out."""
+    return _build_field(parameter.name, parameter.type)
 
 
 # ---- result ----
