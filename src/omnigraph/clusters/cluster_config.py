@@ -1,0 +1,464 @@
+"""Reads `cluster.yaml` and the files it names into the desired state, or lists every problem.
+
+Files that the newest revision has with the same digest, under the same schema, were checked when
+they were applied: they are only read and hashed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import yaml
+
+from omnigraph.clusters.addresses import (
+    Kind,
+    build_address,
+    is_graph_id,
+    is_resource_name,
+    kind_of,
+    name_of,
+)
+from omnigraph.clusters.cluster_findings import ClusterFinding, ClusterFindings, Severity
+from omnigraph.clusters.cluster_schema import (
+    CLUSTER,
+    EXTERNAL_BLOBS,
+    GRAPH,
+    METADATA,
+    POLICY,
+    PROVIDER,
+    PROVIDERS,
+    RESERVED,
+    STATE,
+    VERSION,
+)
+from omnigraph.clusters.desired import (
+    Desired,
+    Resource,
+    compute_composite,
+    digest_bytes,
+    digest_document,
+    group_by_graph,
+    index_providers,
+)
+from omnigraph.clusters.query_files import KnownQueries, QueryFiles
+from omnigraph.clusters.revision import RevisionContent
+from omnigraph.config.references import is_reference
+from omnigraph.config.yaml_reader import (
+    Findings,
+    Position,
+    Section,
+    decode_node,
+    iter_named_nodes,
+    parse_document,
+    position_of,
+    read_section,
+    read_text,
+)
+from omnigraph.embedding.embedding_profile import Provider
+from omnigraph.errors import CompileError, ConfigInvalidError, Problem
+from omnigraph.policy.policy_bundle import BundleKind, parse_bundle
+from omnigraph.schema import load_catalog
+from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.schema_parser import parse_schema
+
+FILE_NAME: Final = "cluster.yaml"
+_CODES: Final = {
+    "duplicate_key": "duplicate_yaml_key",
+    "unreadable_file": "cluster_config_read_error",
+    "invalid_yaml": "invalid_cluster_yaml",
+    "unknown_field": "invalid_cluster_yaml",
+    "missing_field": "invalid_cluster_yaml",
+    "invalid_value": "invalid_cluster_yaml",
+}
+_SCOPES: Final = ("server_safe", "embedded_only")
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigResult:
+    """What a folder holds: the desired state if it has no errors, and where the cluster lives."""
+
+    root: str | None
+    desired: Desired | None
+    findings: tuple[ClusterFinding, ...]
+    is_locked: bool = True
+
+
+def read_config(directory: str | Path, known: RevisionContent | None = None) -> ConfigResult:
+    """Read a folder; everything that is wrong with it is reported at once."""
+    return _read(directory, lambda reader, node: reader.read(node), known)
+
+
+def read_root(directory: str | Path) -> ConfigResult:
+    """Where the cluster of a folder lives, whatever else its configuration holds."""
+    return _read(directory, lambda reader, node: reader.read_root(node), None)
+
+
+def _read(
+    directory: str | Path,
+    read: Callable[[_ConfigReader, yaml.Node], ConfigResult],
+    known: RevisionContent | None,
+) -> ConfigResult:
+    folder = Path(directory)
+    path = folder / FILE_NAME
+    if not folder.is_dir():
+        finding = ClusterFinding(
+            "config_dir_not_found", Severity.ERROR, str(folder), "this is not a folder"
+        )
+        return ConfigResult(None, None, (finding,))
+    problems = Findings(str(path))
+    try:
+        node = parse_document(read_text(path, problems), problems)
+    except ConfigInvalidError as error:
+        return ConfigResult(None, None, tuple(map(_convert, error.problems)))
+    return read(_ConfigReader(folder, problems, known or RevisionContent()), node)
+
+
+def _convert(problem: Problem) -> ClusterFinding:
+    message = problem.message if problem.hint is None else f"{problem.message} ({problem.hint})"
+    return ClusterFinding(
+        _CODES.get(problem.code, problem.code),
+        Severity.ERROR,
+        problem.path or "",
+        message,
+        problem.file,
+        problem.line,
+        problem.column,
+    )
+
+
+@dataclass
+class _ConfigReader:
+    """Reads one configuration; resources come together as its sections are read."""
+
+    folder: Path
+    problems: Findings
+    known: RevisionContent
+    warnings: ClusterFindings = field(default_factory=ClusterFindings)
+    resources: dict[str, Resource] = field(default_factory=dict)
+
+    def read(self, node: yaml.Node) -> ConfigResult:
+        """The whole document."""
+        self._refuse_reserved(node)
+        whole = read_section(node, CLUSTER, self.problems)
+        if whole.has_field("version") and whole.values["version"] != VERSION:
+            self._add(
+                whole.position_of("version"),
+                f"version {whole.values['version']} is not known; write version: {VERSION}",
+                "unsupported_cluster_config_version",
+            )
+        name = self._read_name(whole)
+        root = self._read_root(whole)
+        is_locked = self._read_lock(whole)
+        self._read_providers(whole)
+        self._read_graphs(whole)
+        self._read_policies(whole)
+        found = (*map(_convert, self.problems.problems), *self.warnings.found)
+        if self.problems.problems or root is None or ClusterFindings(list(found)).has_errors:
+            return ConfigResult(root, None, found, is_locked)
+        digests = {address: each.digest for address, each in sorted(self.resources.items())}
+        config_digest = digest_document({"config": decode_node(node), "resources": digests})
+        desired = Desired(str(self.folder), root, self.resources, config_digest, is_locked, name)
+        return ConfigResult(root, desired, found, is_locked)
+
+    def read_root(self, node: yaml.Node) -> ConfigResult:
+        """Only where the cluster lives, and whether it is locked."""
+        whole = read_section(node, CLUSTER, Findings(self.problems.file))
+        root, is_locked = self._read_root(whole), self._read_lock(whole)
+        return ConfigResult(root, None, tuple(map(_convert, self.problems.problems)), is_locked)
+
+    def _add(self, place: Position, message: str, code: str) -> None:
+        self.problems.add_problem(place, message, code=code)
+
+    def _refuse_reserved(self, node: yaml.Node) -> None:
+        if isinstance(node, yaml.MappingNode):
+            for name, place, _ in iter_named_nodes(node):
+                if name in RESERVED:
+                    message = f"'{name}' is reserved for later versions: leave it out"
+                    self._add(place, message, "future_phase_field")
+
+    def _read_name(self, whole: Section) -> str | None:
+        if not whole.has_field("metadata"):
+            return None
+        section = read_section(whole.values["metadata"], METADATA, self.problems)
+        node = section.values["name"]
+        name = node.value if isinstance(node, yaml.ScalarNode) else None
+        if section.has_field("name") and (name is None or not str(name).strip()):
+            self._add(section.position_of("name"), "the name is blank", "empty_metadata_name")
+        return name
+
+    def _read_root(self, whole: Section) -> str | None:
+        if not whole.has_field("storage"):
+            return str(self.folder.absolute())
+        node = whole.values["storage"]
+        text = str(node.value) if isinstance(node, yaml.ScalarNode) else ""
+        scheme, separator, rest = text.partition("://")
+        is_known = not separator or scheme in ("file", "s3", "memory")
+        if not text.strip() or not is_known or (separator and not rest.strip("/")):
+            message = f"'{text}' is not a storage root: write a path, file:///… or s3://bucket/…"
+            self._add(whole.position_of("storage"), message, "invalid_storage_root")
+            return None
+        return text.rstrip("/") if separator else str((self.folder / text).absolute())
+
+    def _read_lock(self, whole: Section) -> bool:
+        if not whole.has_field("state"):
+            return True
+        state = read_section(whole.values["state"], STATE, self.problems)
+        if state.get_text("backend") != "cluster":
+            message = f"there is no backend '{state.get_text('backend')}': write cluster"
+            self._add(state.position_of("backend"), message, "unsupported_state_backend")
+        if not state.values["lock"]:
+            message = "people who apply at the same time are not kept apart"
+            self.warnings.add_warning("state_lock_disabled", "state.lock", message)
+        return bool(state.values["lock"])
+
+    def _iter_named(
+        self, node: object, *, is_graph: bool = False
+    ) -> Iterator[tuple[str, Position, yaml.Node]]:
+        if not isinstance(node, yaml.MappingNode):
+            return
+        for name, place, value in iter_named_nodes(node):
+            if is_graph_id(name) if is_graph else is_resource_name(name):
+                yield name, place, value
+            else:
+                rule = (
+                    "letters, digits and '-', from a letter on, at most 64, no reserved word"
+                    if is_graph
+                    else "letters, digits, '_' and '-', from a letter or '_' on"
+                )
+                self._add(place, f"'{name}' cannot be an id: use {rule}", "invalid_resource_id")
+
+    def _read_providers(self, whole: Section) -> None:
+        if not whole.has_field("providers"):
+            return
+        section = read_section(whole.values["providers"], PROVIDERS, self.problems)
+        for name, place, value in self._iter_named(section.values["embedding"]):
+            profile = self._read_profile(place, value)
+            address = build_address(Kind.PROVIDER, name)
+            digest = digest_document(["embedding-provider", profile])
+            details = {"embedding_profile": profile}
+            self.resources[address] = Resource(address, Kind.PROVIDER, digest, details=details)
+
+    def _read_profile(self, place: Position, node: yaml.Node) -> dict[str, str]:
+        section = read_section(node, PROVIDER, self.problems)
+        kind = section.find_text("kind") or section.find_text("provider") or "openai-compatible"
+        if kind not in set(Provider):
+            known = ", ".join(Provider)
+            message = f"there is no kind '{kind}'; known are {known}"
+            self._add(section.position_of("kind"), message, "invalid_embedding_provider")
+        key = section.find_text("api_key")
+        if key is not None and not is_reference(key):
+            # The value itself is not repeated: it may be a secret.
+            message = "a key is never written down: name a variable, such as ${OPENAI_API_KEY}"
+            self._add(section.position_of("api_key"), message, "embedding_api_key_inline")
+        if key is None and kind != "mock":
+            message = f"'{kind}' needs an api_key, such as ${{OPENAI_API_KEY}}"
+            self._add(place, message, "embedding_api_key_required")
+        texts = {name: section.find_text(name) for name in ("base_url", "model", "api_key")}
+        return {"kind": kind} | {name: text for name, text in texts.items() if text is not None}
+
+    def _read_graphs(self, whole: Section) -> None:
+        known = KnownQueries(self.known)
+        for name, _, value in self._iter_named(whole.values["graphs"], is_graph=True):
+            section = read_section(value, GRAPH, self.problems)
+            if section.has_field("streaming"):
+                message = "'streaming' was removed: leave it out"
+                where = section.position_of("streaming")
+                self._add(where, message, "removed_streaming_declaration")
+            details = self._read_graph_details(name, section)
+            is_known = self._read_schema(name, section)
+            load = cache(partial(self._load_catalog, name))
+            if not is_known:
+                load()
+            if (spec := section.values["queries"]) is not None:
+                files = QueryFiles(
+                    name, self.folder, self.problems, self.warnings, known, is_known, load
+                )
+                for resource in files.read(spec):
+                    self.resources[resource.address] = resource
+            address = build_address(Kind.GRAPH, name)
+            self.resources[address] = Resource(address, Kind.GRAPH, "", details=details)
+        children = group_by_graph(self.resources)
+        providers = index_providers(self.resources)
+        for address, each in self.resources.items():
+            if each.kind is Kind.GRAPH:
+                name = name_of(address)
+                digest = compute_composite(name, children.get(name, {}), each.details, providers)
+                self.resources[address] = Resource(
+                    address, Kind.GRAPH, digest, details=each.details
+                )
+
+    def _read_graph_details(self, name: str, section: Section) -> dict[str, Any]:  # Any: JSON
+        details: dict[str, Any] = {}
+        if (reference := section.find_text("embedding_provider")) is not None:
+            is_typed = reference.startswith("provider.")
+            address = reference if is_typed else build_address(Kind.PROVIDER, reference)
+            if address not in self.resources:
+                message = f"no embedding provider '{reference}' is declared"
+                where = section.position_of("embedding_provider")
+                self._add(where, message, "dangling_embedding_provider_reference")
+            details["embedding_provider"] = address
+        bases = self._read_blob_bases(section)
+        if bases:
+            details["external_blob_policy"] = {"mode": "allow", "bases": bases}
+        else:
+            message = "external blobs are refused: allow bases with external_blobs.allow"
+            path = f"graphs.{name}"
+            self.warnings.add_warning("external_blob_ingress_default_deny", path, message)
+        return details
+
+    def _read_blob_bases(self, section: Section) -> list[dict[str, str]]:
+        if not section.has_field("external_blobs"):
+            return []
+        blobs = read_section(section.values["external_blobs"], EXTERNAL_BLOBS, self.problems)
+        found: list[dict[str, str]] = []
+        for node in blobs.values["allow"] or ():
+            entry = decode_node(node)
+            base, scope = (
+                (entry.get("base"), entry.get("scope", "server_safe"))
+                if isinstance(entry, dict)
+                else (None, None)
+            )
+            if scope not in _SCOPES or set(entry) - {"base", "scope"}:
+                message = f"an entry has a base and a scope: {' or '.join(_SCOPES)}"
+                self._add(position_of(node), message, "invalid_external_blob_policy")
+            elif problem := _examine_base(base, scope, [each["uri"] for each in found]):
+                self._add(position_of(node), problem, "invalid_external_blob_base")
+            else:
+                found.append({"uri": str(base).rstrip("/") + "/", "scope": scope})
+        return found
+
+    def _read_schema(self, graph_id: str, section: Section) -> bool:
+        """Read the schema of a graph; whether the newest revision has this very text."""
+        relative = section.get_text("schema")
+        if not relative:
+            return False
+        try:
+            data = (self.folder / relative).read_bytes()
+        except OSError as error:
+            message = f"{relative} cannot be read: {error.strerror}"
+            self._add(section.position_of("schema"), message, "schema_file_missing")
+            return False
+        address = build_address(Kind.SCHEMA, graph_id)
+        digest = digest_bytes(data)
+        self.resources[address] = Resource(address, Kind.SCHEMA, digest, relative, data)
+        known = self.known.resources.get(address)
+        return known is not None and known.digest == digest
+
+    def _load_catalog(self, graph_id: str) -> Catalog | None:
+        resource = self.resources.get(build_address(Kind.SCHEMA, graph_id))
+        if resource is None or resource.data is None or resource.path is None:
+            return None
+        file = str(self.folder / resource.path)
+        try:
+            return load_catalog(resource.data, name=file)
+        except CompileError as error:
+            parsed = parse_schema(resource.data, name=file)
+            is_grammar = any(each.severity == "error" for each in parsed.diagnostics)
+            code = "schema_parse_error" if is_grammar else "schema_catalog_error"
+            path = f"graphs.{graph_id}.schema"
+            self.warnings.extend(convert_diagnostics(error, code, path))
+            return None
+
+    def _read_policies(self, whole: Section) -> None:
+        bound: dict[str, str] = {}
+        for name, place, value in self._iter_named(whole.values["policies"]):
+            section = read_section(value, POLICY, self.problems)
+            targets = self._read_targets(section, place)
+            data = self._read_bundle(section, targets)
+            for target in targets:
+                if target in bound:
+                    message = f"{target} has the policy '{bound[target]}' already"
+                    self._add(place, message, "duplicate_policy_binding")
+                bound[target] = name
+            address = build_address(Kind.POLICY, name)
+            self.resources[address] = Resource(
+                address,
+                Kind.POLICY,
+                digest_bytes(data),
+                section.get_text("file"),
+                data,
+                {"applies_to": sorted(targets)},
+            )
+        for address in sorted(self.resources):
+            if kind_of(address) is Kind.GRAPH and address not in bound:
+                message = "no policy is bound to it: tokens alone allow only read"
+                self.warnings.add_warning("graph_without_policy", address, message)
+
+    def _read_bundle(self, section: Section, targets: list[str]) -> bytes:
+        relative = section.get_text("file")
+        try:
+            data = (self.folder / relative).read_bytes() if relative else b""
+        except OSError as error:
+            message = f"{relative} cannot be read: {error.strerror}"
+            self._add(section.position_of("file"), message, "policy_file_missing")
+            return b""
+        kind = BundleKind.SERVER if "cluster" in targets else BundleKind.GRAPH
+        try:
+            parse_bundle(data.decode(), file=str(self.folder / relative), kind=kind)
+        except ConfigInvalidError as error:
+            found = map(_convert, error.problems)
+            self.warnings.extend(replace(each, code="policy_invalid") for each in found)
+        except UnicodeDecodeError as error:
+            self._add(section.position_of("file"), f"{relative}: {error}", "policy_invalid")
+        return data
+
+    def _read_targets(self, section: Section, place: Position) -> list[str]:
+        targets: list[str] = []
+        where = section.position_of("applies_to")
+        for given in section.values["applies_to"] or ():
+            kind = kind_of(given)
+            if given == "cluster":
+                targets.append(given)
+            elif "." in given and kind is not Kind.GRAPH:
+                message = f"'{given}' is not a graph: write a graph id, or cluster"
+                self._add(where, message, "wrong_kind_reference")
+            else:
+                address = given if kind is Kind.GRAPH else build_address(Kind.GRAPH, given)
+                if address not in self.resources:
+                    message = f"no graph '{name_of(given)}' is declared"
+                    self._add(where, message, "dangling_graph_reference")
+                targets.append(address)
+        if not section.values["applies_to"]:
+            self._add(place, "applies_to is empty", "policy_missing_applies_to")
+        if "cluster" in targets and len(targets) > 1:
+            message = "one bundle is for the cluster or for graphs, not for both"
+            self._add(where, message, "policy_mixed_binding_kinds")
+        return list(dict.fromkeys(targets))
+
+
+def convert_diagnostics(error: CompileError, code: str, path: str) -> Iterator[ClusterFinding]:
+    """The errors of a text as findings, each with its place."""
+    for each in error.diagnostics:
+        if each.severity == "error":
+            place = each.position
+            yield ClusterFinding(
+                code,
+                Severity.ERROR,
+                path,
+                f"{each.code}: {each.message}",
+                each.source.name,
+                place.line,
+                place.column,
+            )
+
+
+def _examine_base(base: object, scope: str, others: list[str]) -> str | None:
+    """Why a text cannot be a base of external blobs, or None."""
+    if not isinstance(base, str):
+        return "a base is a text"
+    parts = urlsplit(base)
+    if not parts.scheme or parts.username or parts.password or parts.query or parts.fragment:
+        return f"'{base}' is not absolute, or has credentials, a query or a fragment"
+    if ".." in parts.path.split("/") or "%2e" in base.lower() or "%2f" in base.lower():
+        return f"'{base}' has segments that lead elsewhere"
+    if parts.scheme == "file" and (scope != "embedded_only" or not Path(parts.path).is_dir()):
+        return f"'{base}' needs the scope embedded_only, and must be a folder"
+    own = base.rstrip("/") + "/"
+    if any(own.startswith(other) or other.startswith(own) for other in others):
+        return f"'{base}' overlaps another base"
+    return None

@@ -1,0 +1,158 @@
+"""What is wrong with a configuration: all of it at once, with places and codes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from omnigraph.clusters.cluster_config import read_config
+from omnigraph.clusters.cluster_findings import ClusterFinding
+from unit.clusters.cluster_folder import QUERIES, write_config
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_config(tmp_path)
+
+
+def errors(folder: Path) -> list[ClusterFinding]:
+    found = read_config(folder)
+    assert (found.desired is None) == any(each.severity == "error" for each in found.findings)
+    return [each for each in found.findings if each.severity == "error"]
+
+
+def edit(folder: Path, old: str, new: str, name: str = "cluster.yaml") -> None:
+    text = (folder / name).read_text()
+    assert old in text
+    (folder / name).write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("version: 1", "version: 2", "unsupported_cluster_config_version"),
+        ("graphs:", "grphs: {}\ngraphs:", "invalid_cluster_yaml"),
+        ("graphs:", "metadata: {name: a, name: b}\ngraphs:", "duplicate_yaml_key"),
+        ("graphs:", "pipelines: {}\ngraphs:", "future_phase_field"),
+        ("graphs:", "metadata: {name: '  '}\ngraphs:", "empty_metadata_name"),
+        ("graphs:", "storage: 's3://'\ngraphs:", "invalid_storage_root"),
+        ("graphs:", "state: {backend: other}\ngraphs:", "unsupported_state_backend"),
+        ("graphs:", "providers: {storage: {}}\ngraphs:", "invalid_cluster_yaml"),
+        ("  people:", "  peo_ple:", "invalid_resource_id"),
+        ("  tasks:", "  policies:", "invalid_resource_id"),
+        ("schema: people.pg", "schema: none.pg", "schema_file_missing"),
+        (
+            "schema: people.pg",
+            "schema: people.pg\n    streaming: {}",
+            "removed_streaming_declaration",
+        ),
+        ("schema: people.pg", "schema: queries/tasks.gq", "schema_parse_error"),
+        ("queries/tasks.gq", "queries/none.gq", "query_file_missing"),
+        ("all_tasks:", "other:", "query_key_mismatch"),
+        ("staff.yaml", "none.yaml", "policy_file_missing"),
+        ("[people, tasks]", "[cluster, people]", "policy_mixed_binding_kinds"),
+        ("[people, tasks]", "[query.people.find_person]", "wrong_kind_reference"),
+        ("[people, tasks]", "[undeclared]", "dangling_graph_reference"),
+        ("[people, tasks]", "[]", "policy_missing_applies_to"),
+        ("[cluster]", "[people]", "duplicate_policy_binding"),
+        (
+            "graphs:",
+            "providers: {embedding: {a: {kind: x, api_key: '${K}'}}}\ngraphs:",
+            "invalid_embedding_provider",
+        ),
+        (
+            "graphs:",
+            "providers: {embedding: {a: {kind: openai, api_key: s3cret}}}\ngraphs:",
+            "embedding_api_key_inline",
+        ),
+        (
+            "graphs:",
+            "providers: {embedding: {a: {kind: openai}}}\ngraphs:",
+            "embedding_api_key_required",
+        ),
+        (
+            "schema: people.pg",
+            "schema: people.pg\n    embedding_provider: a",
+            "dangling_embedding_provider_reference",
+        ),
+        (
+            "schema: people.pg",
+            "schema: people.pg\n    external_blobs: {allow: [{base: 'x/..'}]}",
+            "invalid_external_blob_base",
+        ),
+    ],
+)
+def test_a_mistake_has_a_code_and_a_place(folder: Path, old: str, new: str, code: str) -> None:
+    edit(folder, old, new)
+    found = errors(folder)
+    assert code in {each.code for each in found}
+    assert all(each.line for each in found)
+    assert "s3cret" not in "".join(map(str, found))
+
+
+def test_every_mistake_is_reported_at_once(folder: Path) -> None:
+    for name in ("people.pg", "queries/tasks.gq", "staff.yaml"):
+        (folder / name).unlink()
+    assert {each.code for each in errors(folder)} == {
+        *("schema_file_missing", "query_file_missing", "policy_file_missing")
+    }
+
+
+def test_queries_are_parsed_and_checked_against_the_desired_schema(folder: Path) -> None:
+    other = folder / "queries/people/other.gq"
+    other.write_text("query find_person( {")
+    assert {each.code for each in errors(folder)} == {"query_parse_error"}
+    other.write_text("query wrong() {\n  match { $p: Nothing }\n  return { $p.name }\n}\n")
+    (found,) = errors(folder)
+    assert (found.code, found.line, found.path) == (
+        "query_typecheck_error",
+        2,
+        "query.people.wrong",
+    )
+    other.write_text(QUERIES)
+    assert {each.code for each in errors(folder)} == {"duplicate_query_name"}
+
+
+def test_a_folder_registers_every_declaration_and_ignores_other_files(folder: Path) -> None:
+    (folder / "queries/people/notes.txt").write_text("query not_this() {}")
+    desired = read_config(folder).desired
+    assert desired is not None
+    assert {name for name in desired.resources if name.startswith("query.people.")} == {
+        *("query.people.find_person", "query.people.add_person")
+    }
+
+
+def test_the_digest_follows_content_and_not_layout(folder: Path) -> None:
+    def digest() -> str:
+        desired = read_config(folder).desired
+        assert desired is not None
+        return desired.config_digest
+
+    before = digest()
+    edit(folder, "graphs:", "# a comment\ngraphs:")
+    assert digest() == before
+    edit(folder, "$p.name, $p.age", "$p.age, $p.name", "queries/people/people.gq")
+    assert digest() != before
+
+
+def test_a_mock_needs_no_key_and_a_lock_that_is_off_is_a_warning(folder: Path) -> None:
+    edit(
+        folder,
+        "graphs:",
+        "state: {lock: false}\nproviders: {embedding: {a: {kind: mock}}}\ngraphs:",
+    )
+    found = read_config(folder)
+    assert found.desired is not None
+    assert not found.is_locked
+    assert "state_lock_disabled" in {each.code for each in found.findings}
+    assert found.desired.resources["provider.embedding.a"].details == {
+        "embedding_profile": {"kind": "mock"}
+    }
+
+
+def test_a_folder_that_is_not_there_is_said_to_be(tmp_path: Path) -> None:
+    assert [each.code for each in read_config(tmp_path / "none").findings] == [
+        "config_dir_not_found"
+    ]
+    assert [each.code for each in read_config(tmp_path).findings] == ["cluster_config_read_error"]
