@@ -1,0 +1,72 @@
+"""What a verb answers: one object for programs and for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from omnigraph.clusters.cluster_findings import ClusterFinding, Severity
+from omnigraph.clusters.desired import Desired
+from omnigraph.clusters.revision import JsonObject, RevisionContent
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterDocument:
+    """The document of a verb; `summary` says the same in sentences."""
+
+    fields: JsonObject
+    findings: tuple[ClusterFinding, ...] = ()
+    summary: tuple[str, ...] = field(default=())
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether no finding is an error."""
+        return not any(each.severity is Severity.ERROR for each in self.findings)
+
+    def to_json(self) -> JsonObject:
+        """The document for programs."""
+        diagnostics = [each.to_json() for each in self.findings]
+        return {"ok": self.is_ok, **self.fields, "diagnostics": diagnostics}
+
+    def to_lines(self) -> Iterable[str]:
+        """The lines for people; findings are printed as problems."""
+        return self.summary
+
+
+def format_changes(changes: Iterable[JsonObject]) -> Iterator[str]:
+    """A line for each change: what happens to which resource, and whether it is done."""
+    signs = {"create": "+", "update": "~", "delete": "-"}
+    for each in changes:
+        reason = f" ({each['reason']})" if "reason" in each else ""
+        yield f"{signs[each['operation']]} {each['resource']}: {each['disposition']}{reason}"
+        for step in each.get("migration", {}).get("steps", ()):
+            yield f"    {step.get('summary') or step.get('kind') or step}"
+        for verb in ("gains", "loses"):
+            yield from (f"    {verb}: {line}" for line in each.get("grants", {}).get(verb, ()))
+
+
+def describe_desired(desired: Desired) -> JsonObject:
+    """The digests and dependencies of a configuration."""
+    return {
+        "resource_digests": {
+            address: each.digest for address, each in sorted(desired.resources.items())
+        },
+        "dependencies": [{"from": one, "to": other} for one, other in desired.dependencies],
+    }
+
+
+def describe_resources(desired: Desired) -> list[JsonObject]:
+    """Every resource of a configuration."""
+    return [
+        {"address": address, "kind": str(each.kind), "digest": each.digest}
+        | ({} if each.path is None else {"path": each.path})
+        for address, each in sorted(desired.resources.items())
+    ]
+
+
+def summarize_content(content: RevisionContent) -> Iterator[str]:
+    """What is not as it was applied, and how much is applied."""
+    for address, status in sorted(content.statuses.items()):
+        if status["status"] != "applied":
+            yield f"{address}: {status['status']} ({', '.join(status['conditions'])})"
+    yield f"{len(content.resources)} resources are applied"

@@ -1,0 +1,158 @@
+"""The past of a cluster: its revisions, their configuration as files, and what may be removed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from omnigraph.clusters.addresses import Kind, graph_of, kind_of, name_of
+from omnigraph.clusters.cluster_config import FILE_NAME
+from omnigraph.clusters.cluster_findings import ClusterStopped
+from omnigraph.clusters.cluster_layout import RESOURCES, build_payload_path
+from omnigraph.clusters.cluster_world import Site, StoredWorld
+from omnigraph.clusters.desired import digest_bytes
+from omnigraph.clusters.revision import JsonObject, Revision
+
+# A payload is written before the revision that names it, so a young one may belong to an apply
+# that is still at work.
+GRACE_S: Final = 86_400.0
+_FOLDERS: Final = {Kind.QUERY: "queries", Kind.SCHEMA: "schemas", Kind.POLICY: "policies"}
+_SUFFIXES: Final = {Kind.QUERY: "gq", Kind.SCHEMA: "pg", Kind.POLICY: "yaml"}
+
+
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """What a clean-up found: payloads that no revision names, and folders of deleted graphs."""
+
+    payloads: tuple[str, ...]
+    folders: tuple[str, ...]
+    is_removed: bool
+
+
+def list_history(site: Site) -> list[JsonObject]:
+    """Every revision, newest first: who made it, when, and what it changed."""
+    return [_summarize(site.ledger.read(number)) for number in reversed(site.ledger.list_numbers())]
+
+
+def _summarize(revision: Revision) -> JsonObject:
+    return {
+        "revision": revision.number,
+        "state_cas": revision.cas,
+        **revision.operation.to_json(),
+        "changes": [
+            {name: each.get(name) for name in ("resource", "operation", "disposition")}
+            for each in revision.changes
+        ],
+    }
+
+
+def show_revision(site: Site, number: int | None) -> Revision:
+    """One revision, the newest if none is named."""
+    found = site.ledger.read_newest() if number is None else site.ledger.read(number)
+    if found is None:
+        raise ClusterStopped("state_missing", "state", "nothing was ever applied here")
+    return found
+
+
+def checkout(site: Site, revision: Revision, target: Path) -> list[str]:
+    """Write the configuration of a revision to an empty folder; returns the files."""
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise ClusterStopped("checkout_not_empty", str(target), "it is not an empty folder")
+    files = dict(_iter_files(site, revision))
+    document = _build_document(site, revision)
+    files[FILE_NAME] = yaml.safe_dump(document, sort_keys=False, allow_unicode=True).encode()
+    # The configuration comes last: a folder without it is not taken for a whole one.
+    for name, data in files.items():
+        path = target / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return list(files)
+
+
+def _iter_files(site: Site, revision: Revision) -> Iterator[tuple[str, bytes]]:
+    for address, each in sorted(revision.resources.items()):
+        kind = kind_of(address)
+        path = None if kind is None else build_payload_path(address, kind, each.digest)
+        if kind is None or path is None:
+            continue
+        data = site.objects.get(path)
+        if data is None or digest_bytes(data) != each.digest:
+            message = f"the content of {address} is not kept any more"
+            raise ClusterStopped("catalog_payload_missing", path, message)
+        yield _name_file(address, kind, each.digest), data
+
+
+def _name_file(address: str, kind: Kind, digest: str) -> str:
+    # Queries of one file stay in one file.
+    owner = f"{graph_of(address)}/{digest[:12]}" if kind is Kind.QUERY else name_of(address)
+    return f"{_FOLDERS[kind]}/{owner}.{_SUFFIXES[kind]}"
+
+
+def _build_document(site: Site, revision: Revision) -> dict[str, Any]:  # Any: YAML
+    graphs: dict[str, dict[str, Any]] = {}
+    policies: dict[str, Any] = {}
+    providers: dict[str, Any] = {}
+    for address, each in sorted(revision.resources.items()):
+        kind, name = kind_of(address), name_of(address)
+        match kind:
+            case Kind.GRAPH:
+                graphs[name] = {"schema": f"schemas/{name}.pg"} | _build_details(each.details)
+            case Kind.QUERY:
+                graph = graphs[str(graph_of(address))]
+                file = _name_file(address, Kind.QUERY, each.digest)
+                graph.setdefault("queries", {})[name] = {"file": file}
+            case Kind.POLICY:
+                bound = [target.removeprefix("graph.") for target in each.details["applies_to"]]
+                policies[name] = {"file": f"policies/{name}.yaml", "applies_to": bound}
+            case Kind.PROVIDER:
+                providers[name] = dict(each.details["embedding_profile"])
+            case _:
+                pass
+    document: dict[str, Any] = {"version": 1, "storage": site.root}
+    if providers:
+        document["providers"] = {"embedding": providers}
+    document["graphs"] = graphs
+    return document | ({"policies": policies} if policies else {})
+
+
+def _build_details(details: Mapping[str, Any]) -> dict[str, Any]:  # Any: YAML
+    found: dict[str, Any] = {}
+    if (provider := details.get("embedding_provider")) is not None:
+        found["embedding_provider"] = provider
+    if (blobs := details.get("external_blob_policy")) is not None:
+        allow = [{"base": base["uri"], "scope": base["scope"]} for base in blobs["bases"]]
+        found["external_blobs"] = {"allow": allow}
+    return found
+
+
+def clean_up(site: Site, *, keep: int | None, grace_s: float, is_dry: bool) -> Leftovers:
+    """Remove payloads that none of the newest `keep` revisions names, and deleted graphs."""
+    numbers = site.ledger.list_numbers()
+    kept = numbers if keep is None else numbers[-keep:]
+    named = {path for number in kept for path in _iter_payload_paths(site.ledger.read(number))}
+    youngest = time.time() - grace_s
+    payloads = tuple(
+        entry.path
+        for entry in site.objects.list(RESOURCES)
+        if entry.path not in named and entry.modified <= youngest
+    )
+    newest = site.ledger.read_newest()
+    folders = tuple([] if newest is None else newest.content.tombstones)
+    if not is_dry:
+        site.objects.delete(payloads)
+        world = StoredWorld(site)
+        folders = tuple(folder for folder in folders if not world.remove_folder(folder))
+    return Leftovers(payloads, folders, not is_dry)
+
+
+def _iter_payload_paths(revision: Revision) -> Iterator[str]:
+    for address, each in revision.resources.items():
+        kind = kind_of(address)
+        path = None if kind is None else build_payload_path(address, kind, each.digest)
+        if path is not None:
+            yield path

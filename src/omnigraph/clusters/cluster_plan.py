@@ -1,0 +1,310 @@
+"""The difference between a configuration and a revision, as data, and what may be done about it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from omnigraph.clusters.addresses import Kind, build_address, graph_of, kind_of, name_of
+from omnigraph.clusters.desired import Desired, Resource, digest_document
+from omnigraph.clusters.revision import AppliedResource, JsonObject, RevisionContent, choose_life
+
+APPROVAL_REQUIRED: Final = "approval_required"
+NOT_APPLIED: Final = "dependency_not_applied"
+DELETES_DATA: Final = "deletes a graph and everything in it"
+
+
+class Operation(StrEnum):
+    """What happens to a resource."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
+class Disposition(StrEnum):
+    """What an apply does with a change."""
+
+    APPLIED = "applied"
+    DERIVED = "derived"
+    DEFERRED = "deferred"
+    BLOCKED = "blocked"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What changes about one resource."""
+
+    resource: str
+    kind: Kind
+    operation: Operation
+    before: str | None
+    after: str | None
+    disposition: Disposition = Disposition.APPLIED
+    reason: str | None = None
+    metadata_change: str | None = None
+    migration: JsonObject | None = None
+    downstream: tuple[str, ...] = ()
+    approval_id: str | None = None
+    # Which actors gain and lose what: for policies.
+    grants: JsonObject | None = None
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether it needs an approval of its own."""
+        return self.kind is Kind.GRAPH and self.operation is Operation.DELETE
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether something is left to do after the apply."""
+        return self.disposition in (Disposition.BLOCKED, Disposition.DEFERRED)
+
+    def block(self, reason: str) -> Change:
+        """The same change, which is not made for a reason."""
+        return replace(self, disposition=Disposition.BLOCKED, reason=reason)
+
+    def to_json(self) -> JsonObject:
+        """The document of a change; what does not apply is left out."""
+        optional = {
+            "before_digest": self.before,
+            "after_digest": self.after,
+            "reason": self.reason,
+            "binding_change": True if self.metadata_change == "policy_bindings" else None,
+            "metadata_change": self.metadata_change,
+            "migration": self.migration,
+            "grants": self.grants,
+        }
+        return {
+            "resource": self.resource,
+            "operation": str(self.operation),
+            **{name: value for name, value in optional.items() if value is not None},
+            "disposition": str(self.disposition),
+            "reversibility": self._describe_reversibility(),
+            "effect": self._describe_effect(),
+            "downstream": list(self.downstream),
+            "approval": self._describe_approval(),
+        }
+
+    def _describe_reversibility(self) -> str:
+        if self.operation is Operation.DELETE and self.kind is Kind.GRAPH:
+            return "irreversible_data_loss"
+        if self.kind is Kind.SCHEMA and self.operation is Operation.UPDATE:
+            return "recoverable"
+        is_narrower = self.kind is Kind.QUERY and self.operation is Operation.DELETE
+        return "compatibility_narrowing" if is_narrower else "reversible"
+
+    def _describe_effect(self) -> str:
+        if self.disposition is Disposition.DERIVED or self.kind is Kind.PROVIDER:
+            return "config_only"
+        return "catalog" if self.kind in (Kind.QUERY, Kind.POLICY) else "graph_definition"
+
+    def _describe_approval(self) -> str:
+        if not self.is_gated:
+            return "none"
+        return "human_required" if self.approval_id is None else "already_satisfied"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All changes from a revision to a configuration, sorted by resource."""
+
+    base_revision: int
+    base_cas: str | None
+    config_digest: str
+    changes: tuple[Change, ...]
+    dependencies: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    @property
+    def digest(self) -> str:
+        """What an apply records of its plan, and what a saved plan is compared by."""
+        return digest_document(self.to_json())
+
+    @property
+    def is_converged(self) -> bool:
+        """Whether nothing is left to do once it is applied."""
+        return not any(each.is_pending for each in self.changes)
+
+    def to_json(self) -> JsonObject:
+        """What a plan is bound to, without its id."""
+        return {
+            "base_state_revision": self.base_revision,
+            "base_state_cas": self.base_cas,
+            "config_digest": self.config_digest,
+            "changes": [
+                [each.resource, str(each.operation), each.before, each.after]
+                for each in self.changes
+            ],
+        }
+
+    def list_blast_radius(self) -> list[JsonObject]:
+        """What each change reaches beyond itself."""
+        return [
+            {"resource": each.resource, "affected": list(each.downstream)}
+            for each in self.changes
+            if each.downstream
+        ]
+
+    def list_approvals(self) -> list[JsonObject]:
+        """Which approvals it needs."""
+        return [
+            {
+                "resource": each.resource,
+                "reason": DELETES_DATA,
+                "satisfied": each.approval_id is not None,
+            }
+            for each in self.changes
+            if each.is_gated
+        ]
+
+
+def diff(
+    desired: Desired,
+    content: RevisionContent,
+    *,
+    base_revision: int,
+    base_cas: str | None,
+    approved: Mapping[str, str],
+) -> Plan:
+    """Every change from a revision to a configuration, and what an apply does with each.
+
+    `approved` is the id of a valid approval for each gated resource that has one.
+    """
+    changes = sorted(_iter_changes(desired, content), key=lambda each: each.resource)
+    dependencies = tuple(desired.dependencies)
+    if changes:
+        reached = _index_dependents([*dependencies, *_list_applied_dependencies(content)])
+        changes = [
+            replace(
+                each,
+                downstream=tuple(sorted(_collect_reached(each.resource, reached))),
+                approval_id=approved.get(each.resource) if each.is_gated else None,
+            )
+            for each in changes
+        ]
+    decided = _decide(changes)
+    return Plan(base_revision, base_cas, desired.config_digest, tuple(decided), dependencies)
+
+
+def _iter_changes(desired: Desired, content: RevisionContent) -> Iterator[Change]:
+    applied = content.resources
+    for address, resource in desired.resources.items():
+        old = applied.get(address)
+        if old is None:
+            yield Change(address, resource.kind, Operation.CREATE, None, resource.digest)
+        elif old.digest != resource.digest or _is_different(old, resource):
+            yield Change(
+                address,
+                resource.kind,
+                Operation.UPDATE,
+                old.digest,
+                resource.digest,
+                metadata_change=_name_metadata_change(old, resource),
+            )
+    for address in applied.keys() - desired.resources.keys():
+        kind = kind_of(address)
+        assert kind is not None, f"a revision names {address}"
+        yield Change(address, kind, Operation.DELETE, applied[address].digest, None)
+
+
+def _is_different(old: AppliedResource, new: Resource) -> bool:
+    # The life of a graph is decided by its deletions, not by a configuration.
+    if not old.details and not new.details:
+        return False
+    return {name: value for name, value in old.details.items() if name != "life"} != new.details
+
+
+def _name_metadata_change(old: AppliedResource, new: Resource) -> str | None:
+    if new.kind is Kind.POLICY and _is_different(old, new):
+        return "policy_bindings"
+    return "embedding_profile" if new.kind is Kind.PROVIDER and _is_different(old, new) else None
+
+
+def _decide(changes: Collection[Change]) -> Iterator[Change]:
+    """The disposition of each change: deletions of graphs wait for an approval."""
+    by_address = {each.resource: each for each in changes}
+    unapproved = {
+        name_of(each.resource) for each in changes if each.is_gated and each.approval_id is None
+    }
+    orphans = {
+        name_of(each.resource)
+        for each in changes
+        if each.kind is Kind.SCHEMA
+        and each.operation is Operation.CREATE
+        and _find_operation(by_address, each) is not Operation.CREATE
+    }
+    for each in changes:
+        yield _decide_one(each, by_address, unapproved=unapproved, orphans=orphans)
+
+
+def _decide_one(
+    change: Change,
+    by_address: Mapping[str, Change],
+    *,
+    unapproved: Collection[str],
+    orphans: Collection[str],
+) -> Change:
+    graph_id = graph_of(change.resource)
+    if change.operation is Operation.DELETE:
+        if graph_id in unapproved and _find_operation(by_address, change) is Operation.DELETE:
+            return change.block(APPROVAL_REQUIRED)
+        if change.kind is Kind.SCHEMA and _find_operation(by_address, change) is None:
+            return replace(
+                change, disposition=Disposition.DEFERRED, reason="apply_unsupported_kind"
+            )
+        return change
+    if change.kind is Kind.GRAPH and change.operation is Operation.UPDATE:
+        waits = graph_id in orphans
+        return replace(change, disposition=Disposition.DEFERRED if waits else Disposition.DERIVED)
+    if graph_id in orphans:
+        reason = "cluster_recovery_pending" if change.kind is Kind.SCHEMA else NOT_APPLIED
+        return change.block(reason)
+    return change
+
+
+def _find_operation(by_address: Mapping[str, Change], change: Change) -> Operation | None:
+    """What happens to the graph that a change is about."""
+    graph_id = graph_of(change.resource)
+    graph = by_address.get(build_address(Kind.GRAPH, graph_id)) if graph_id else None
+    return None if graph is None else graph.operation
+
+
+def choose_lives(plan: Plan, content: RevisionContent) -> dict[str, int]:
+    """The life of every graph that a plan creates."""
+    return {
+        name_of(each.resource): choose_life(content, name_of(each.resource))
+        for each in plan.changes
+        if each.kind is Kind.GRAPH and each.operation is Operation.CREATE
+    }
+
+
+def _list_applied_dependencies(content: RevisionContent) -> list[tuple[str, str]]:
+    """What depended on what a plan deletes."""
+    found: list[tuple[str, str]] = []
+    for address, each in content.resources.items():
+        graph_id = graph_of(address)
+        if graph_id is not None and not address.startswith("graph."):
+            found.append((address, f"graph.{graph_id}"))
+        bound: list[Any] = each.details.get("applies_to", [])  # Any: JSON
+        found += [(address, graph) for graph in bound if graph != "cluster"]
+    return found
+
+
+def _index_dependents(dependencies: Collection[tuple[str, str]]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = defaultdict(set)
+    for dependent, needed in dependencies:
+        found[needed].add(dependent)
+    return found
+
+
+def _collect_reached(address: str, dependents: Mapping[str, set[str]]) -> set[str]:
+    reached: set[str] = set()
+    waiting = [address]
+    while waiting:
+        for each in dependents.get(waiting.pop(), ()):
+            if each not in reached:
+                reached.add(each)
+                waiting.append(each)
+    return reached - {address}

@@ -1,0 +1,35 @@
+"""A plan that `plan --out` wrote, compared with the plan of now."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from omnigraph.clusters.cluster_findings import ClusterStopped
+from omnigraph.clusters.cluster_plan import Plan
+from omnigraph.clusters.desired import Desired
+from omnigraph.clusters.revision import JsonObject
+
+
+def require_unmoved(path: Path, plan: Plan, desired: Desired) -> None:
+    """Refuse a saved plan if the state or a file moved since."""
+    saved = _load_saved_plan(path)
+    if saved.get("base_state_cas") != plan.base_cas:
+        raise ClusterStopped(
+            "state_cas_mismatch", "state", "the state moved since the plan was saved: plan again"
+        )
+    digests = {address: each.digest for address, each in desired.resources.items()}
+    if saved.get("resource_digests") != digests or saved.get("plan_id") != plan.digest:
+        raise ClusterStopped(
+            "resource_content_changed", "config", "files changed since the plan was saved"
+        )
+
+
+def _load_saved_plan(path: Path) -> JsonObject:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ClusterStopped("invalid_saved_plan", str(path), str(error)) from error
+    if not isinstance(found, dict):
+        raise ClusterStopped("invalid_saved_plan", str(path), "it is not a plan")
+    return found
