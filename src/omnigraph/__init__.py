@@ -128,6 +128,7 @@ __all__ = [
     "Tag",
     "Text",
     "__version__",
+    "cluster",
     "connect",
     "create",
     "errors",
@@ -148,6 +149,11 @@ def __getattr__(name: str) -> Any:  # whatever the engine has under the name
     if name == "connect":
         # By name: packages that this module serves lie below that one.
         return import_module("omnigraph.connection").connect
+    if name == "cluster":
+        # By its name: the package is above others that import this one.
+        module = import_module("omnigraph.clusters.applied_cluster")
+        found = globals()[name] = module.open_cluster
+        return found
     from omnigraph import engine  # noqa: PLC0415 — heavy: see above
 
     found = globals()[name] = getattr(engine, _ENGINE[name])

@@ -17,7 +17,17 @@ STATEMENTS = (
     *("needs", "supports", "uses", "wants", "from", "to", "as", "with", "without", "iter", "on"),
 )
 # What users hold has nouns, as the five nouns of the API do.
-NOUNS = {"Baseline", "Branch", "BranchReads", "Diff", "Graph", "GraphSpark", "Result", "Snapshot"}
+NOUNS = {
+    "Baseline",
+    "Branch",
+    "BranchReads",
+    "Cluster",
+    "Diff",
+    "Graph",
+    "GraphSpark",
+    "Result",
+    "Snapshot",
+}
 # Methods that a library or the language asks for.
 DEMANDED = {"main", "partitions", "pushFilters", "readable", "reader", "readinto", "scanner"} | {
     *("schema", "seekable", "tell", "cherry_pick", "options", "process_value", "version"),

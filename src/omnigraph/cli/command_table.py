@@ -95,6 +95,9 @@ COMMANDS: Final = (
     Entry("tag", "retention_commands", "Work with tags, which keep commits from being cleaned up."),
     Entry("pipeline", "pipeline_commands", "Load graphs from sources by definitions, on Spark."),
     Entry("policy", "policy_commands", "Check a policy bundle, and ask it who may do what."),
+    Entry("cluster", "cluster_commands", "Manage graphs, queries and policies as one."),
+    Entry("graphs", "queries_commands", "List the graphs of a cluster."),
+    Entry("queries", "queries_commands", "Work with stored queries."),
     Entry("spark", "spark_commands", "Look at what Spark runs on."),
     Entry(
         "lint",

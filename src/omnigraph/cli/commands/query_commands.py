@@ -103,7 +103,7 @@ def query(  # noqa: PLR0913 — one group for each decision of the caller
         is_of_branch = file.statement is None or isinstance(file.statement, Explain)
         read = (target.to_json(), snapshot.commit.id) if is_of_branch else (None, None)
         answer = ResultRows(name, read[0], columns, rows, read[1])
-    _print_rows(answer, output.choose(scope.config.output), table.build_layout(scope.config))
+    print_rows(answer, output.choose(scope.config.output), table.build_layout(scope.config))
 
 
 def _call_stored(
@@ -130,7 +130,8 @@ def _call_stored(
     )
 
 
-def _print_rows(answer: ResultRows, chosen: OutputFormat, layout: TableLayout) -> None:
+def print_rows(answer: ResultRows, chosen: OutputFormat, layout: TableLayout) -> None:
+    """Print rows in a format."""
     match chosen:
         case OutputFormat.JSON:
             print_json(answer.to_json())

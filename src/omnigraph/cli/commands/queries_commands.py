@@ -1,0 +1,195 @@
+"""`omnigraph queries` and `omnigraph graphs`: what a cluster, or a file, offers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from omnigraph.cli.command_errors import FAILED, fail
+from omnigraph.cli.command_registry import add_group, register_command
+from omnigraph.cli.commands.query_commands import TableOptions, print_rows
+from omnigraph.cli.global_options import Capability, Flag, Scope
+from omnigraph.cli.local_files import read_source
+from omnigraph.cli.shared_options import JSON, MAIN_BRANCH, RowFormat, read_json_object
+from omnigraph.cli.views import print_json
+from omnigraph.cli.views.answer_views import Fields, JsonObject, show
+from omnigraph.cli.views.query_views import ResultRows
+from omnigraph.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from omnigraph.clusters.applied_cluster import Cluster
+    from omnigraph.clusters.query_registry import StoredQuery
+
+_CLUSTER = frozenset({Flag.CLUSTER})
+_GRAPH = frozenset({Flag.CLUSTER, Flag.GRAPH})
+_GRAPH_AND_ACTOR = frozenset({Flag.CLUSTER, Flag.GRAPH, Flag.AS})
+_NAME = Annotated[str, typer.Argument(metavar="NAME", help="The name of the query.")]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryFileSource:
+    """A `.gq` file and the schema it is for, instead of a cluster."""
+
+    query_path: Annotated[
+        Path | None, typer.Option("--query", metavar="PATH", help="A .gq file.")
+    ] = None
+    schema_path: Annotated[
+        Path | None, typer.Option("--schema", metavar="PATH", help="The .pg file it is for.")
+    ] = None
+
+    def __post_init__(self) -> None:
+        if (self.query_path is None) != (self.schema_path is None):
+            raise typer.BadParameter("--query and --schema belong together")
+
+
+@dataclass(frozen=True, slots=True)
+class QueryCatalogue:
+    """The stored queries of a graph or of a file."""
+
+    queries: list[StoredQuery]
+
+    def to_json(self) -> JsonObject:
+        """The catalogue."""
+        return {"queries": [each.to_json() for each in self.queries]}
+
+    def to_lines(self) -> Iterator[str]:
+        """A line for each query, and what it is for."""
+        for each in self.queries:
+            shown = ", ".join(
+                f"${field.name}: {field.kind}{'?' if field.is_nullable else ''}"
+                for field in each.parameters
+            )
+            kind = "mutation" if each.is_mutation else "read"
+            yield f"{each.name}({shown}): {kind}"
+            for text in (each.description, each.instruction):
+                yield from _indent(text)
+
+
+def _indent(text: str | None) -> Iterable[str]:
+    return [] if text is None else [f"    {line}" for line in text.splitlines()]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the command tree."""
+    graphs = add_group(app, "graphs", "List the graphs of a cluster.")
+    register_command(graphs, Capability.CONTROL, takes=_CLUSTER, names=("list",))(list_graphs)
+    below = add_group(app, "queries", "Work with stored queries.")
+    register_command(below, Capability.CONTROL, takes=_GRAPH, names=("list",))(list_queries)
+    register_command(below, Capability.CONTROL, takes=_GRAPH, names=("show",))(show_query)
+    register_command(below, Capability.CONTROL, takes=_GRAPH_AND_ACTOR, names=("run",))(run_query)
+    register_command(below, Capability.CONTROL, takes=_GRAPH, names=("lint", "validate"))(
+        lint_queries
+    )
+
+
+def list_graphs(scope: Scope, is_json: JSON = False) -> None:
+    """List the graphs of a cluster with their addresses."""
+    found = _open_cluster(scope).graphs()
+    documents = [{"id": name, "uri": uri} for name, uri in found.items()]
+    lines = "\n".join(f"{name}\t{uri}" for name, uri in found.items())
+    show(Fields({"graphs": documents}, lines), is_json=is_json)
+
+
+def list_queries(scope: Scope, source: QueryFileSource, is_json: JSON = False) -> None:
+    """List stored queries with their parameters, from a cluster or from a file."""
+    show(QueryCatalogue(_load_catalogue(scope, source)), is_json=is_json)
+
+
+def show_query(scope: Scope, name: _NAME, source: QueryFileSource) -> None:
+    """Print one query as JSON Schema: its parameters, its description and its result columns."""
+    found = {each.name: each for each in _load_catalogue(scope, source)}
+    if name not in found:
+        fail(f"there is no query '{name}'", hint=f"there are: {', '.join(found) or 'none'}")
+    print_json(found[name].to_json_schema())
+
+
+def run_query(
+    scope: Scope,
+    name: _NAME,
+    output: RowFormat,
+    table: TableOptions,
+    params: Annotated[
+        str | None, typer.Option("--params", metavar="JSON", help="Parameters, a JSON object.")
+    ] = None,
+    branch: Annotated[str, typer.Option("--branch", metavar="NAME", help="The branch.")] = (
+        MAIN_BRANCH
+    ),
+) -> None:
+    """Run a stored query of a cluster by its name."""
+    cluster = _open_cluster(scope)
+    graph_id = _choose_graph(scope, cluster)
+    text = cluster.query_text(graph_id, name)
+    with cluster.graph(graph_id, actor=scope.actor) as graph:
+        stored = {each.name: each for each in cluster.queries(graph_id)}[name]
+        given = read_json_object(params, None)
+        if stored.is_mutation:
+            result = graph.branch(branch).mutate(text, name=name, params=given)
+            counts = f"{result.affected_nodes} nodes and {result.affected_edges} edges"
+            show(Fields(result.to_json(), f"{name} changed {counts}"), is_json=output.is_json)
+            return
+        snapshot = graph.branch(branch).snapshot()
+        rows = snapshot.query(text, name=name, params=given)
+        columns = [each.name for each in rows.columns]
+        target = {"branch": branch, "snapshot": None}
+        answer = ResultRows(name, target, columns, rows.to_json_rows(), snapshot.commit.id)
+    print_rows(answer, output.choose(scope.config.output), table.build_layout(scope.config))
+
+
+def lint_queries(scope: Scope, source: QueryFileSource, is_json: JSON = False) -> None:
+    """Check stored queries against the live schema, or a file against its schema file."""
+    from omnigraph.errors import CompileError
+
+    breakages: list[JsonObject] = []
+    warnings: list[str] = []
+    try:
+        for each in _load_catalogue(scope, source):
+            warnings += [
+                f"{each.name}: ${field.name} is a vector, which agents cannot supply"
+                for field in each.parameters
+                if field.kind == "vector"
+            ]
+    except CompileError as error:
+        breakages = [
+            {"query": each.source.name, "message": str(each)} for each in error.diagnostics
+        ]
+    document = {"ok": not breakages, "breakages": breakages, "warnings": warnings}
+    lines = [*(each["message"] for each in breakages), *warnings] or ["no problem was found"]
+    failure = ErrorCode.BAD_REQUEST if breakages else None
+    show(Fields(document, "\n".join(lines)), is_json=is_json, failure=failure)
+    if breakages:
+        raise typer.Exit(FAILED)
+
+
+def _open_cluster(scope: Scope) -> Cluster:
+    given = scope.options.cluster
+    if given is None:
+        fail("no cluster is addressed", hint="give its storage root with --cluster ROOT")
+    from omnigraph.clusters.applied_cluster import open_cluster
+
+    is_named = given in scope.config.clusters
+    return open_cluster(scope.config.find_root(given) if is_named else given)
+
+
+def _choose_graph(scope: Scope, cluster: Cluster) -> str:
+    known = [*cluster.graphs()]
+    if scope.options.graph_id is not None:
+        return scope.options.graph_id
+    if len(known) != 1:
+        fail("no graph is chosen", hint=f"give --graph, one of: {', '.join(known) or 'none'}")
+    return known[0]
+
+
+def _load_catalogue(scope: Scope, source: QueryFileSource) -> list[StoredQuery]:
+    from omnigraph.clusters.query_registry import compile_file
+    from omnigraph.schema import load_catalog
+
+    if source.query_path is None or source.schema_path is None:
+        cluster = _open_cluster(scope)
+        return cluster.queries(_choose_graph(scope, cluster))
+    catalog = load_catalog(read_source(source.schema_path), name=str(source.schema_path))
+    data = read_source(source.query_path)
+    return [*compile_file(data, catalog, file=str(source.query_path))]

@@ -1,0 +1,109 @@
+"""The verbs of clusters and of stored queries on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from omnigraph.cli.app import app
+from unit.clusters.cluster_folder import QUERIES, SCHEMA, write_config
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = write_config(tmp_path / "config")
+    for verb in ("import", "apply"):
+        found = CliRunner().invoke(app, ["cluster", verb, "--config", str(made), "--as", "ada"])
+        assert found.exit_code == 0, found.output
+    return made
+
+
+def run(*arguments: str, exits: int = 0) -> str:
+    found = CliRunner().invoke(app, [*arguments])
+    assert found.exit_code == exits, found.output
+    return found.stdout
+
+
+def test_the_graphs_of_a_cluster_are_listed(folder: Path) -> None:
+    shown = run("graphs", "list", "--cluster", str(folder))
+    assert shown == "".join(f"{n}\t{folder}/graphs/{n}.omni\n" for n in ("people", "tasks"))
+    found = json.loads(run("graphs", "list", "--cluster", str(folder), "--json"))
+    assert [each["id"] for each in found["graphs"]] == ["people", "tasks"]
+
+
+def test_stored_queries_are_listed_shown_run_and_checked(folder: Path) -> None:
+    place = ("--cluster", str(folder), "--graph", "people")
+    run("queries", "run", "add_person", *place, "--params", '{"name": "Ada", "age": 36}')
+    found = json.loads(
+        run("queries", "run", "find_person", *place, "--params", '{"name": "Ada"}', "--json")
+    )
+    assert found["rows"] == [{"p.name": "Ada", "p.age": 36}]
+    (add, find) = json.loads(run("queries", "list", *place, "--json"))["queries"]
+    assert (add["mutation"], find["mutation"]) == (True, False)
+    assert "description" not in add
+    assert find["description"] == "Finds one."
+    assert add["params"] == [
+        {"name": "name", "kind": "string", "nullable": False},
+        {"name": "age", "kind": "int", "nullable": True},
+    ]
+    schema = json.loads(run("queries", "show", "find_person", *place))
+    assert schema["inputSchema"]["required"] == ["name"]
+    assert [*schema["outputSchema"]["items"]["properties"]] == ["name", "age"]
+    assert json.loads(run("queries", "lint", *place, "--json"))["ok"]
+    run("queries", "run", "nothing", *place, exits=1)
+    run("queries", "list", "--cluster", str(folder), exits=1)
+
+
+def test_the_queries_of_a_file_need_no_cluster(tmp_path: Path) -> None:
+    (tmp_path / "a.pg").write_text(SCHEMA)
+    (tmp_path / "a.gq").write_text(QUERIES)
+    place = ("--query", str(tmp_path / "a.gq"), "--schema", str(tmp_path / "a.pg"))
+    shown = run("queries", "list", *place)
+    assert "find_person($name: string): read\n    Finds one.\n" in shown
+    assert json.loads(run("queries", "show", "add_person", *place))["name"] == "add_person"
+    (tmp_path / "a.gq").write_text(QUERIES.replace("$p.age", "$p.nothing"))
+    assert not json.loads(run("queries", "lint", *place, "--json", exits=1))["ok"]
+    run("queries", "list", "--query", str(tmp_path / "a.gq"), exits=2)
+
+
+def test_every_kind_of_parameter_has_a_type_in_the_catalogue(tmp_path: Path) -> None:
+    (tmp_path / "a.pg").write_text("node Doc {\n  title: String @key\n  v: Vector(3)?\n}\n")
+    (tmp_path / "a.gq").write_text(
+        "query q($big: I64, $tags: [String]?, $v: Vector(3), $d: Date, $t: DateTime, $f: F64) {\n"
+        "  match { $x: Doc }\n  return { $x.title }\n}\n"
+    )
+    place = ("--query", str(tmp_path / "a.gq"), "--schema", str(tmp_path / "a.pg"))
+    (query,) = json.loads(run("queries", "list", *place, "--json"))["queries"]
+    kinds = {each["name"]: each for each in query["params"]}
+    assert {name: each["kind"] for name, each in kinds.items()} == {
+        "big": "bigint",
+        "tags": "list",
+        "v": "vector",
+        "d": "date",
+        "t": "datetime",
+        "f": "float",
+    }
+    assert kinds["tags"]["item_kind"] == "string"
+    assert kinds["v"]["vector_dim"] == 3
+    shown = json.loads(run("queries", "show", "q", *place))["inputSchema"]
+    assert shown["properties"]["v"]["minItems"] == 3
+    assert shown["properties"]["tags"]["type"] == ["array", "null"]
+    assert "agents cannot supply" in run("queries", "lint", *place)
+
+
+def test_a_plan_is_saved_and_applied(folder: Path, tmp_path: Path) -> None:
+    (folder / "people.pg").write_text(SCHEMA.replace("age: I32?", "age: I32?\n  city: String?"))
+    saved = tmp_path / "plan.json"
+    assert "schema.people: applied" in run(
+        "cluster", "plan", "--config", str(folder), "--out", str(saved)
+    )
+    run("cluster", "apply", "--config", str(folder), "--plan", str(saved))
+    run("cluster", "apply", "--config", str(folder), "--plan", str(saved), exits=1)
+    run("cluster", "approve", "graph.people", "--config", str(folder), exits=1)
+    document = json.loads(run("cluster", "status", "--config", str(folder), "--json"))
+    assert document["state_observations"]["state_revision"] == 3
+    run("cluster", "cleanup", "--config", str(folder), "--json")
+    run("cluster", "plan", "--config", str(folder), "--store", "x", exits=1)
