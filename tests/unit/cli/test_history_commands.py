@@ -319,3 +319,16 @@ def test_consent_lets_a_graph_elsewhere_be_changed(run: Run, folder: Path) -> No
     data = ("--data", folder / "people.jsonl", "--mode", "overwrite")
     assert run("load", store, *data).exit_code == 1
     assert run("load", store, *data, "--yes").exit_code == 0
+
+
+def test_commits_of_one_actor_are_listed(answer: Answer, store: Path) -> None:
+    for name, actor in (("x", "ada"), ("y", "bob"), ("z", "ada")):
+        text = f'query q() {{ insert Person {{ name: "{name}" }} }}'
+        answer("mutate", "--store", store, "-e", text, "--as", actor)
+    every = answer("commit", "list", store)["commits"]
+    own = [each for each in every if each["actor_id"] == "ada"]
+    assert len(own) == 2
+    assert answer("commit", "list", store, "--actor", "ada")["commits"] == own
+    newest = answer("commit", "list", store, "--actor", "ada", "--limit", "1")["commits"]
+    assert newest == own[:1]
+    assert answer("commit", "list", store, "--actor", "eve")["commits"] == []

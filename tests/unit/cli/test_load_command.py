@@ -322,3 +322,17 @@ def test_a_dry_run_writes_nothing_and_says_what_it_would_do(
     assert run("cleanup", store, "--keep", "1", "--dry-run").exit_code == 0
     assert run("cleanup", store, "--keep", "1", "--dry-run", "--confirm").exit_code == 2
     assert answer("commit", "list", store) == before
+
+
+def test_json_over_several_lines_gets_a_hint_about_the_dialect(
+    run: Run, answer: Answer, empty: Path
+) -> None:
+    path = empty.parent / "pretty.json"
+    path.write_text(json.dumps({"type": "Person", "data": {"name": "ada"}}, indent=2))
+    line = ("load", empty, "--data", path, "--mode", "append")
+    refused = run(*line)
+    assert refused.exit_code == 1
+    assert "--dialect compatible" in refused.stderr
+    assert answer(*line, "--dialect", "compatible")["total_entities"] == 1
+    path.write_text('{"type": "Person", "data": {"name": "a" "b"}}\n')
+    assert "--dialect" not in run(*line).stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Annotated
 
 import typer
@@ -35,11 +36,19 @@ def list_(
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=1, help="Only the newest.")
     ] = None,
+    author: Annotated[
+        str | None, typer.Option("--actor", metavar="ACTOR", help="Only those that an actor made.")
+    ] = None,
     is_json: JSON = False,
 ) -> None:
     """List the commits of a branch, newest first, with those it started from."""
     with open_graph(scope, scope.resolve_address(uri)) as graph:
-        show(Commits(list(graph.branch(branch).commits(limit=limit))), is_json=is_json)
+        if author is None:
+            found = graph.branch(branch).commits(limit=limit)
+        else:
+            every = graph.branch(branch).commits()
+            found = islice((each for each in every if each.actor == author), limit)
+        show(Commits(list(found)), is_json=is_json)
 
 
 def show_commit(

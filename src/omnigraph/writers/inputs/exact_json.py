@@ -46,6 +46,10 @@ _NO_MEMBERS: Members = {}
 _TYPE_HINT = "for records without a type: --type NAME on the command line, type=NAME in Python"
 _BEYOND_BLANKS = re.compile(r"[^ \t\r\n]")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_LINES_HINT: Final = (
+    "an entity is one line; JSON that is printed over several lines is read with the dialect"
+    " 'compatible': --dialect compatible"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,7 +373,11 @@ def decode_line(line: str) -> Any:  # Any: JSON
     try:
         value = _STRICT.decode(line)
     except (ValueError, RecursionError) as failure:
-        raise _build_broken_error(failure, 0) from failure
+        broken = _build_broken_error(failure, 0)
+        # A line that ends inside of a value is the first of several.
+        if isinstance(failure, json.JSONDecodeError) and not line[failure.pos :].strip():
+            broken.hint = _LINES_HINT
+        raise broken from failure
     _require_characters(line, value)
     return value
 
