@@ -80,9 +80,18 @@ def call_stored_query(call: StoredQueryCall) -> NoReturn:
 
 def locate_graph(address: ClusterAddress) -> str:
     """The storage of a graph of a cluster, as the ledger of the cluster says."""
+    from omnigraph.clusters.applied_cluster import open_cluster  # noqa: PLC0415 — rarely needed
+
+    known = open_cluster(address.root).graphs()
+    wanted = address.graph or (next(iter(known)) if len(known) == 1 else None)
+    if wanted is not None and wanted in known:
+        return known[wanted]
+    listed = ", ".join(sorted(known)) or "none"
+    if wanted is None:
+        problem = "says nothing about which graph" if known else "has no graph"
+        raise AddressError(f"{address} {problem}", hint=f"give --graph ID; applied are: {listed}")
     raise AddressError(
-        f"{address}: clusters are not available in this version yet",
-        hint="address the graph's storage with --store URI",
+        f"graph '{wanted}' is not applied in {address.root}", hint=f"applied are: {listed}"
     )
 
 

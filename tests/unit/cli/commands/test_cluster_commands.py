@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import omnigraph
 from omnigraph.cli.app import app
 from unit.clusters.cluster_folder import QUERIES, SCHEMA, write_config
 
@@ -107,3 +108,19 @@ def test_a_plan_is_saved_and_applied(folder: Path, tmp_path: Path) -> None:
     assert document["state_observations"]["state_revision"] == 3
     run("cluster", "cleanup", "--config", str(folder), "--json")
     run("cluster", "plan", "--config", str(folder), "--store", "x", exits=1)
+
+
+def test_a_maintenance_verb_finds_a_graph_by_the_ledger(folder: Path) -> None:
+    place = ("--cluster", str(folder))
+    for query in (folder / "__cluster" / "resources" / "query").rglob("*.gq"):
+        query.write_bytes(b"damaged")
+    assert json.loads(run("optimize", *place, "--graph", "people", "--json"))
+    with omnigraph.connect(cluster=str(folder), graph="people") as graph:
+        assert graph.uri == f"{folder}/graphs/people.omni"
+    several = CliRunner().invoke(app, ["optimize", *place])
+    assert several.exit_code == 1
+    assert "applied are: people, tasks" in several.stderr
+    unknown = CliRunner().invoke(app, ["optimize", *place, "--graph", "nope"])
+    assert unknown.exit_code == 1
+    assert "graph 'nope' is not applied" in unknown.stderr
+    assert "applied are: people, tasks" in unknown.stderr
