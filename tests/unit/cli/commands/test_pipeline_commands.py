@@ -78,6 +78,7 @@ def test_validate_tells_what_is_wrong_with_every_file(run: Run, definitions: Pat
         "line": 1,
         "column": 1,
         "path": "sorce",
+        "code": "unknown_field",
         "message": "pipeline: unknown field 'sorce'",
         "hint": "did you mean 'source'?",
     }
