@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable
 from typing import Final
 
 import pyarrow as pa
@@ -43,31 +41,13 @@ class CompiledQueryCache:
         if (known := self._known.get(key)) is not None:
             return known
         budget = budget or Budget()
-        with budget.reserve(COMPILED_BYTES * len(text)), _pause_collector():
+        with budget.reserve(COMPILED_BYTES * len(text)):
             compiled = compile_query(
                 text, schema.catalog, name=name, mode=self._mode, poll=budget.check_interrupts
             )
         if len(text) <= TEXT_LENGTH_MAX:
             self._known.put(key, compiled)
         return compiled
-
-
-@contextmanager
-def _pause_collector() -> Iterator[None]:
-    """Run without Python's collector of cycles, unless the program has turned it off itself.
-
-    Tokens and trees have no cycles, and are many: a long text would spend most of its time, a
-    tenth of a second at once, in looking at all objects of the process again and again. Of
-    several threads the first that ends turns the collector on.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 class ArrayCache:
