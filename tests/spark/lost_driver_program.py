@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -49,10 +50,10 @@ def _run_that_loses_its_java(folder: Path, graph: Graph) -> None:
 
     @contextmanager
     def losing(
-        source: Source, found: SourceState, spark: SparkSession, *, staging: str | None
+        source: Source, found: SourceState, spark: SparkSession, **options: Any
     ) -> Iterator[DataFrame]:
         times.append("opened")
-        with open_source(source, found, spark, staging=staging) as rows:
+        with open_source(source, found, spark, **options) as rows:
             if len(times) == 1:
                 _kill_java()
             yield rows

@@ -141,7 +141,7 @@ def test_duplicates_and_dangling_edges_fail_a_run_and_the_mended_source_succeeds
     [
         ("{kind: postgres, url: '${CRM}', table: people}", True, "PostgreSQL cannot be read"),
         ("{kind: http, url: 'http://127.0.0.1:1/people'}", True, "127.0.0.1:1 cannot be"),
-        ("{kind: files, paths: broken.parquet}", False, "source 'source': "),
+        ("{kind: files, paths: broken.parquet}", False, "broken.parquet: "),
         ("{kind: files, paths: a.csv, columns: login strng}", False, "source 'source': "),
         ("{kind: files, paths: '[ab].csv'}", False, "b.csv has no column login"),
     ],

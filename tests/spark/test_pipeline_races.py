@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -27,12 +28,12 @@ def test_a_run_that_another_one_overtakes_ends_with_the_commit_of_that_one(
 
     @contextmanager
     def overtaken(
-        source: Source, found: SourceState, spark: SparkSession, *, staging: str | None
+        source: Source, found: SourceState, spark: SparkSession, **options: Any
     ) -> Iterator[DataFrame]:
         monkeypatch.setattr(run_module, "open_source", open_source)
         # It begins behind the look for the key, and ends before the load.
         assert run_pipeline(pipeline).status == "succeeded"
-        with open_source(source, found, spark, staging=staging) as rows:
+        with open_source(source, found, spark, **options) as rows:
             yield rows
 
     monkeypatch.setattr(run_module, "open_source", overtaken)
@@ -50,10 +51,10 @@ def test_a_source_that_was_lost_is_opened_again_unless_a_target_has_its_records(
 
     @contextmanager
     def lost(
-        source: Source, found: SourceState, spark: SparkSession, *, staging: str | None
+        source: Source, found: SourceState, spark: SparkSession, **options: Any
     ) -> Iterator[DataFrame]:
         times.append("opened")
-        with open_source(source, found, spark, staging=staging) as rows:
+        with open_source(source, found, spark, **options) as rows:
             is_first = len(times) == 1
             yield rows.mapInArrow(_gone, rows.schema) if is_first else rows
         times.append("closed")
