@@ -404,9 +404,27 @@ ONLY_IN_THE_LOG = {
 }
 
 
+# They take the steps of the log that another writer takes too, with other rows.
+TAKE_THE_STEPS_OF_ANOTHER = {
+    *("append-many", "append-unless-moved", "append-blob", "merge-many", "update-by-condition"),
+    *("delete-edges", "merge-commit", "merge-schemas", "revert", "cherry-pick", "compaction"),
+    *("units-merge", "units-overwrite", "units-rejects", "optimize-by-tasks"),
+}
+
+
 # The steps between those of the log, and other kinds of storage, are left to the slow tests.
 @pytest.mark.parametrize("place", [places.quick_kind()], indirect=True)
-@pytest.mark.parametrize("writer", WRITERS, ids=lambda writer: writer.name)
+@pytest.mark.parametrize(
+    "writer",
+    [
+        pytest.param(
+            writer,
+            id=writer.name,
+            marks=[pytest.mark.slow] if writer.name in TAKE_THE_STEPS_OF_ANOTHER else [],
+        )
+        for writer in WRITERS
+    ],
+)
 def test_a_crash_at_a_step_of_the_log_shows_all_or_nothing(place: Place, writer: Writer) -> None:
     assert _check_crashes(place, writer, is_log_step) >= 2
 

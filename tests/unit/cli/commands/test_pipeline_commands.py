@@ -45,6 +45,8 @@ def definitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+# Spark parses the expression: the worker that has it started already is the right one.
+@pytest.mark.xdist_group("spark")
 def test_validate_checks_mappings_against_schemas(
     run: Run, answer: Answer, definitions: Path
 ) -> None:
