@@ -8,7 +8,7 @@ entities or another commit overtakes it, its ids.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -130,8 +130,8 @@ class BulkLoad:
         load = self._staged_load
         replaced = Counter(type_key for type_key, _, _ in self._replaced)
         types = [key for key in load.list_types(view) if key.kind is kind]
-        found = {key.name: load.count_rows(key) + replaced[key] for key in types}
-        return {name: rows for name, rows in found.items() if rows}
+        found = ((key.name, load.count_rows(key) + replaced[key]) for key in types)
+        return {name: rows for name, rows in found if rows}
 
     def prepare(self, view: View, request: Request) -> Transaction | None:
         """The load on a view, or its error; None if only changed rows are written, of none."""
@@ -180,8 +180,7 @@ class BulkLoad:
                 continue
             judgement = self._validate_rows(examined, view)
             if not judgement.rejected and not judgement.replaced:
-                self._record_rejects()
-                self._source.accept_counts(self._count_rows(view))
+                self._source.accept_counts(self._count_rows(view, self._record_rejects()))
                 return examined
             self._rewrite_splits(judgement)
         raise WriteRefusedError(
@@ -219,20 +218,19 @@ class BulkLoad:
             # Once: what is staged of a source need not be there a second time.
             with stop_tasks_on_error(get_stores(self._place).objects, self._folder):
                 self._pieces = self._source.prepare_ranges(self._place, self._folder)
-        pieces = self._pieces
         job = LoadJob(
             location=self._place,
             schema=view.schema.digest,
             pins={name: view.snapshot.pins[name] for name in map(str, view.types)},
             mode=self._terms.mode,
             folder=self._folder,
-            parts=compute_parts(pieces),
+            parts=compute_parts(self._pieces),
             problems_max=_SPLIT_REJECTS_MAX if self._terms.is_quarantine else SPLIT_PROBLEMS_MAX,
             may_mark=self._source.locate is not None,
             after_sweep=self._sweeps.find_newest(),
             skips_unchanged=self._source.skips_unchanged and not self._writes_all,
         )
-        units = tuple(InputSplit(job, number, piece) for number, piece in enumerate(pieces))
+        units = tuple(InputSplit(job, number, piece) for number, piece in enumerate(self._pieces))
         if wrong := check_headers(units):
             self._load = StagedLoad(job, *zip(*wrong, strict=True))
             return
@@ -265,8 +263,8 @@ class BulkLoad:
         return judgement
 
     def _build_error(self, rejects: list[RejectedRecord], *, unseen: int) -> WriteRefusedError:
-        listed = sum(len(written.problems) for written in self._staged_load.results)
-        unlisted = sum(written.problem_count for written in self._staged_load.results) - listed
+        results = self._staged_load.results
+        unlisted = sum(each.problem_count - len(each.problems) for each in results)
         rejects = self._with_origins(rejects)
         error = build_refusal(rejects, len(rejects) + unlisted + unseen)
         if self._terms.rejects is None:
@@ -447,25 +445,27 @@ class BulkLoad:
         for question, raws in zip(questions, answers, strict=True):
             self._raws.update({(question.split.number, raw.number): raw for raw in raws})
 
-    def _count_rows(self, view: View) -> LoadCounts:
+    def _count_rows(self, view: View, rejected: Set[tuple[int, int]]) -> LoadCounts:
         written = sum(sum(self.count_records(kind, view).values()) for kind in TypeKind)
-        unchanged = self._staged_load.count_unchanged()
-        return LoadCounts(written + unchanged, self.rejected, self.rejects)
+        rows, splits = written + self._staged_load.count_unchanged(), self._staged_load.splits
+        types = Counter(splits[unit].file_range.type or "" for unit, _ in rejected)
+        return LoadCounts(rows, self.rejected, self.rejects, types)
 
-    def _record_rejects(self) -> None:
-        """Count what was left out, and write it down where that is asked for."""
+    def _record_rejects(self) -> set[tuple[int, int]]:
+        """Count what was left out, and write it down where that is asked for; its keys."""
         rejects = [*self._collect_split_rejects(), *map(self._build_reject, self._judged)]
-        self.rejected = len({reject.key for reject in rejects})
+        self.rejected = len(keys := {reject.key for reject in rejects})
         if rejects and self._terms.rejects is not None:
             self._write_rejects(rejects)
+        return keys
 
     def _write_rejects(self, rejects: Sequence[RejectedRecord]) -> None:
         assert self._terms.rejects is not None
         with suppress(LoadError):
             self._read_raw_records(reject.key for reject in rejects)
-        name = f"rejects-{self._id}.parquet"
         objects = open_objects(self._terms.rejects, options=self._place.options)
-        self.rejects = write_rejects(objects, name, self._with_origins(rejects), self._raws)
+        name, located = f"rejects-{self._id}.parquet", self._with_origins(rejects)
+        self.rejects = write_rejects(objects, name, located, self._raws)
 
     def _with_origins(self, rejects: Sequence[RejectedRecord]) -> list[RejectedRecord]:
         """The same with the records that their rows were made of, where there are such."""

@@ -33,12 +33,13 @@ RecordOrigin: TypeAlias = tuple[int, int, int]
 class LoadCounts:
     """How many rows a load is about to write and how many it leaves out.
 
-    `rejects` is the file that lists the latter.
+    `rejects` is the file that lists the latter, `rejected_by_type` how many are of which type.
     """
 
     written: int
     rejected: int
     rejects: str | None
+    rejected_by_type: Mapping[str, int] = field(default_factory=dict)
 
 
 class BulkSource(ABC):

@@ -69,6 +69,7 @@
     ├── ApprovalRequiredError         a run would replace data without an approval
     ├── TooManyRejectedError          a run would leave out more rows than its target tolerates
     ├── TooFewRowsError               a run would load fewer rows than its target expects
+    ├── ExpectationFailedError        rows of a run are not as a rule expects; carries the counts
     ├── RunFailedError                targets of a run failed; carries the id of the run
     ├── AddressError                  no graph is addressed, or several, or not in a way that works
     ├── CredentialsError              a token cannot be read or stored
@@ -106,6 +107,7 @@ from omnigraph.errors.operator_errors import (
 )
 from omnigraph.errors.pipeline_errors import (
     ApprovalRequiredError,
+    ExpectationFailedError,
     PipelineInvalidError,
     PipelineNotFoundError,
     RunFailedError,
@@ -208,6 +210,7 @@ __all__ = [
     "EntityConflict",
     "EntityNotFoundError",
     "ExecutionError",
+    "ExpectationFailedError",
     "FormatTooNewError",
     "GraphClosedError",
     "GraphExistsError",

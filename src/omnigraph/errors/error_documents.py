@@ -27,6 +27,7 @@ from omnigraph.errors.operator_errors import (
 )
 from omnigraph.errors.pipeline_errors import (
     ApprovalRequiredError,
+    ExpectationFailedError,
     PipelineNotFoundError,
     SecretMissingError,
     SourceRefusedError,
@@ -98,6 +99,7 @@ _CODES: Final[dict[type[OmnigraphError], ErrorCode | None]] = {
             SecretMissingError,
             SourceRefusedError,
             StorageRefusedError,
+            ExpectationFailedError,
             TooFewRowsError,
             TooManyRejectedError,
             WriteRefusedError,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from omnigraph.errors.base_error import OmnigraphError
 from omnigraph.errors.config_errors import ConfigInvalidError
@@ -79,6 +80,22 @@ class TooFewRowsError(OmnigraphError):
         )
         self.rows = rows
         self.minimum = minimum
+
+
+class ExpectationFailedError(OmnigraphError):
+    """Rows of a run are not as a rule expects; nothing was committed.
+
+    `broken` says which expectations, `rules` is what was counted, as in the ledger.
+    """
+
+    code = "expectation_failed"
+
+    def __init__(
+        self, broken: Sequence[str], *, rules: Sequence[Mapping[str, Any]]
+    ) -> None:  # Any: JSON
+        super().__init__("; ".join(broken), hint="mend the source, or change what is expected")
+        self.broken = tuple(broken)
+        self.rules = tuple(rules)
 
 
 class ApprovalRequiredError(OmnigraphError):

@@ -8,7 +8,8 @@ import pytest
 
 from omnigraph.bulk.bulk_sources import LoadCounts
 from omnigraph.errors import PipelineInvalidError, TooFewRowsError, TooManyRejectedError
-from omnigraph.pipelines.config.definition import RejectLimit, Target
+from omnigraph.pipelines.config.definition import Target
+from omnigraph.pipelines.config.expectations import RejectLimit
 from omnigraph.pipelines.run.target_attempt import require_reject_limit
 from unit.pipelines.definitions import PEOPLE, read
 

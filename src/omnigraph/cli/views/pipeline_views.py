@@ -93,6 +93,7 @@ class PipelineRun:
         yield f"run {self.run.id} of {self.run.pipeline}, slot {self.run.slot}: {self.run.status}"
         yield from (f"  {line}" for line in _format_targets(self.run.targets))
         yield from (f"  {line}" for line in _format_rejected(self.run.targets))
+        yield from (f"  {line}" for line in _format_warnings(self.run.targets))
         if self.run.error is not None:
             yield f"  {self.run.error}"
 
@@ -217,3 +218,14 @@ def _format_commit(target: TargetRun) -> str:
         return f"commit {target.commit}, merged by {target.merged}{again}"
     own = "" if target.run_branch is None else f" on branch {target.run_branch}"
     return f"commit {target.commit}{own}{again}"
+
+
+def _format_warnings(targets: Iterable[TargetRun]) -> Iterator[str]:
+    """The expectations that were not met and did not fail their target."""
+    for target in targets:
+        for rule in target.rules:
+            for each in rule.broken:
+                if each.action != "fail":
+                    expected = f"{rule.rule} expected {each.name}"
+                    found = f"found {each.found} of {rule.rows} rows"
+                    yield f"{target.target} {each.action}: {expected}, {found}"

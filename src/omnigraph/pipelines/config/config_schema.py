@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from omnigraph.config.yaml_reader import FieldKind, FieldSpec, SectionSchema
+from omnigraph.pipelines.config.operations_schema import EXPECT_FIELD, EXPECTATION
 from omnigraph.pipelines.config.text_encodings import (
     ENCODINGS,
     UTF_8,
@@ -154,6 +155,7 @@ _RULE_FIELDS: Final = (
         (),
     ),
     FieldSpec("id", FieldKind.VALUE, "The id of the entity, for types without a key."),
+    EXPECT_FIELD,
 )
 NODE_RULE: Final = SectionSchema(
     "node",
@@ -431,6 +433,7 @@ SECTION_SCHEMAS: Final = (
     EDGE_RULE,
     VALUE,
     CHUNK,
+    EXPECTATION,
     FILES,
     POSTGRES,
     HTTP,

@@ -11,6 +11,11 @@ from typing import Any, Final, TypeAlias
 from croniter import croniter
 
 from omnigraph.config.yaml_reader import Position
+from omnigraph.pipelines.config.expectations import (
+    DEFAULT_REJECT_LIMIT,
+    Expectation,
+    RejectLimit,
+)
 
 _CRON_FIELDS: Final = 5
 
@@ -200,28 +205,6 @@ class RunBranch:
 
 
 @dataclass(frozen=True, slots=True)
-class RejectLimit:
-    """How many rows of a load may be left out: so many, or such a share of all rows."""
-
-    count: int | None = None
-    percent: float = 0.0
-
-    def allows_rejected(self, rejected: int, rows: int) -> bool:
-        """Whether so many of all rows may be left out; never all of them."""
-        if not rejected:
-            return True
-        most = rows * self.percent / 100 if self.count is None else self.count
-        return rejected < rows and rejected <= most
-
-    def __str__(self) -> str:
-        return f"{self.percent:g}%" if self.count is None else str(self.count)
-
-
-# Records are quarantined to go on without a few of them, not without most.
-DEFAULT_REJECT_LIMIT: Final = RejectLimit(percent=10.0)
-
-
-@dataclass(frozen=True, slots=True)
 class Target:
     """One commit on one branch of one graph."""
 
@@ -359,6 +342,7 @@ class MappingRule:
     latest: tuple[str, ...] = ()
     id: Value | None = None
     ends: tuple[Endpoint, Endpoint] | None = None
+    expectations: tuple[Expectation, ...] = ()
     # Of its fields by their names, and of each property by `set.` and its name.
     positions: Mapping[str, Position] = field(default_factory=dict, repr=False, compare=False)
 

@@ -25,10 +25,8 @@ from omnigraph.lang.quoting import sanitize_text
 from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.pipelines.config import config_schema
 from omnigraph.pipelines.config.definition import (
-    DEFAULT_REJECT_LIMIT,
     Pipeline,
     RecordMapping,
-    RejectLimit,
     Retry,
     RunBranch,
     Target,
@@ -36,6 +34,7 @@ from omnigraph.pipelines.config.definition import (
     is_incremental,
     is_schedule,
 )
+from omnigraph.pipelines.config.expectations import read_reject_limit
 from omnigraph.pipelines.config.mapping_reader import read_rules
 from omnigraph.pipelines.config.source_reader import SourceReader
 
@@ -43,8 +42,6 @@ SUFFIXES: Final = (".yaml", ".yml")
 _MAP_SUFFIXES: Final = (".map.yaml", ".map.yml")
 # The fields that decide which data is written.
 _CONTENT_FIELDS: Final = ("source", "sources", "providers", "into")
-_PERCENT: Final = re.compile(r"(\d+(?:\.\d+)?) ?%")
-_PERCENT_MAX: Final = 100
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
@@ -197,23 +194,9 @@ def _read_target(node: yaml.Node, graphs: dict[str, TargetGraph], reader: Source
         run_branch=None if run_branch is None else _read_run_branch(run_branch, findings),
         on_error=on_error,
         rejects=_resolve_address(rejects, reader),
-        max_rejected=_read_reject_limit(section, findings),
+        max_rejected=read_reject_limit(section, findings),
         min_rows=section.values["min_rows"],
     )
-
-
-def _read_reject_limit(section: Section, findings: Findings) -> RejectLimit:
-    text = section.get_text("max_rejected").strip()
-    if text.isdecimal():
-        return RejectLimit(count=int(text))
-    share = _PERCENT.fullmatch(text)
-    if share is not None and float(share[1]) <= _PERCENT_MAX:
-        return RejectLimit(percent=float(share[1]))
-    if text:
-        message = f"target: '{sanitize_text(text)}' is not a number of rows or a share of them"
-        hint = "write 100, or 5%"
-        findings.add_problem(section.position_of("max_rejected"), message, hint=hint)
-    return DEFAULT_REJECT_LIMIT
 
 
 def _read_mapping(section: Section, reader: SourceReader) -> RecordMapping:

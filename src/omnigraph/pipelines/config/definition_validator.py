@@ -35,6 +35,7 @@ from omnigraph.pipelines.config.definition import (
     Value,
 )
 from omnigraph.pipelines.config.definition_reader import find_definition, read_valid_parts
+from omnigraph.pipelines.config.expectations import RowCondition
 from omnigraph.pipelines.config.secret_resolver import Resolver
 from omnigraph.pipelines.mapping.mapping_checks import check_mapping
 from omnigraph.pipelines.mapping.mapping_sql import is_column_name
@@ -400,6 +401,11 @@ def _iter_expressions(mapped: RecordMapping) -> Iterator[tuple[str, Position]]:
         if rule.where is not None:
             yield rule.where, rule.position_of("where")
         yield from ((each.sql, each.position) for each in rule.explode)
+        yield from (
+            (each.check.sql, each.position)
+            for each in rule.expectations
+            if isinstance(each.check, RowCondition)
+        )
         if rule.chunk is not None:
             yield rule.chunk.sql, rule.chunk.position
         for value in _iter_values(rule):

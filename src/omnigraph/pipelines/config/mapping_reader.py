@@ -30,6 +30,7 @@ from omnigraph.pipelines.config.definition import (
     MappingRule,
     Value,
 )
+from omnigraph.pipelines.config.expectations import read_expectations
 
 _EXPLODE: Final = re.compile(r"(.+?)\s+as\s+([A-Za-z_][A-Za-z0-9_]*)\s*", re.DOTALL | re.I)
 # Texts, names and comments, in which a word has no meaning.
@@ -77,6 +78,7 @@ def _read_rule(node: yaml.Node, shape: SectionSchema, findings: Findings) -> Map
         latest=tuple(section.values["latest"]),
         id=None if given is None else read_value(given, "id", findings),
         ends=ends,
+        expectations=tuple(read_expectations(section.values["expect"], findings)),
         positions=dict(_iter_positions(section)),
     )
 

@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from omnigraph.errors import CorruptObjectError
 from omnigraph.ids import generate_ulid, make_lowest_ulid
+from omnigraph.pipelines.ledger.rule_outcomes import RuleOutcome
 from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.storage import open_objects
 from omnigraph.storage.objects import layout
@@ -74,6 +75,8 @@ class TargetRun:
     error: str | None = None
     # The code of the error, for programs.
     error_code: str | None = None
+    # What was counted of rules: of those with expectations, or of all.
+    rules: tuple[RuleOutcome, ...] = ()
 
     @property
     def has_unknown_outcome(self) -> bool:
@@ -107,6 +110,7 @@ class TargetRun:
             "merge_commit_id": self.merged,
             "error": self.error,
             "error_code": self.error_code,
+            "rules": [rule.to_json() for rule in self.rules],
         }
 
 
@@ -147,6 +151,8 @@ class Run:
     def to_json(self) -> JsonObject:
         """The document of a run."""
         conditions = ["PartialPipelineRun"] if self.status == PARTIAL else []
+        if any(rule.broken for target in self.targets for rule in target.rules):
+            conditions.append("BrokenExpectation")
         return {
             "run_id": self.id,
             "pipeline": self.pipeline,
@@ -347,12 +353,15 @@ def status_of(targets: Iterator[TargetRun] | tuple[TargetRun, ...]) -> str:
 
 def encode_target(target: TargetRun) -> dict[str, object]:
     """A target as objects hold it."""
-    return {name: getattr(target, name) for name in TargetRun.__slots__}
+    document = {name: getattr(target, name) for name in TargetRun.__slots__}
+    return {**document, "rules": [rule.to_json() for rule in target.rules]}
 
 
 def decode_target(document: Mapping[str, Any]) -> TargetRun:  # Any: JSON
     """A target, read from an object."""
-    return TargetRun(**{name: document[name] for name in TargetRun.__slots__ if name in document})
+    given = {name: document[name] for name in TargetRun.__slots__ if name in document}
+    given["rules"] = tuple(map(RuleOutcome.from_json, document.get("rules", ())))
+    return TargetRun(**given)
 
 
 def encode_document(document: Mapping[str, object]) -> bytes:

@@ -19,6 +19,7 @@ from pyspark.sql import functions
 from omnigraph.config.yaml_reader import Findings, Position
 from omnigraph.embedding.configured_embedder import ConfiguredEmbedder
 from omnigraph.pipelines.config.definition import RecordMapping
+from omnigraph.pipelines.config.expectations import RowCondition
 from omnigraph.pipelines.mapping.mapping_checks import check_mapping
 from omnigraph.pipelines.mapping.mapping_sql import (
     WORDS_COLUMN,
@@ -37,6 +38,7 @@ from omnigraph.pipelines.mapping.row_guards import (
     build_failure_condition,
     build_record_sql,
 )
+from omnigraph.pipelines.mapping.rule_observer import RuleObserver, build_broken_condition
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.schema.property_types import PropertyType, Scalar, ScalarType, VectorType
 from omnigraph.spark.sql_analysis import (
@@ -73,21 +75,32 @@ _CASTS: Final = {
 
 
 def build_frames(
-    mapped: RecordMapping, catalog: Catalog, sources: Mapping[str, DataFrame], *, mode: str
+    mapped: RecordMapping,
+    catalog: Catalog,
+    sources: Mapping[str, DataFrame],
+    *,
+    mode: str,
+    observer: RuleObserver | None = None,
 ) -> list[tuple[str, DataFrame]]:
     """The rows of each type, with `node:Name` or `edge:Name`; raises all that cannot work.
 
-    A row that a record has no values for says so in a column, for the load to refuse it.
+    A row that a record has no values for says so in a column, for the load to refuse it. The
+    observer counts the rows when they are read.
     """
     findings = check_mapping(mapped, catalog, mode=mode)
     findings.raise_if_any()
-    frames = resolve_frames(mapped, catalog, sources, findings)
+    frames = resolve_frames(mapped, catalog, sources, findings, observer=observer)
     findings.raise_if_any()
     return frames
 
 
 def resolve_frames(
-    mapped: RecordMapping, catalog: Catalog, sources: Mapping[str, DataFrame], findings: Findings
+    mapped: RecordMapping,
+    catalog: Catalog,
+    sources: Mapping[str, DataFrame],
+    findings: Findings,
+    *,
+    observer: RuleObserver | None = None,
 ) -> list[tuple[str, DataFrame]]:
     """The rows of each type of a checked mapping; what cannot work goes to the findings.
 
@@ -111,6 +124,8 @@ def resolve_frames(
         frame = _RuleLowering(steps, catalog, findings, guard, numbers[source]).build_rows(records)
         if frame is None:
             continue
+        if observer is not None:
+            frame = observer.observe_rows(frame, steps, guard)
         name = f"{'edge' if steps.is_edge else 'node'}:{steps.type_name}"
         key = name, frozenset(column.name for column in steps.columns)
         known = frames.get(key)
@@ -162,10 +177,13 @@ class _RuleLowering:
         for column in self.steps.columns:
             self._check_column(column, expanded)
         self._check_latest(expanded)
-        if len(self.findings.problems) > before:
+        rows = None
+        if len(self.findings.problems) == before:
+            rows = expanded.selectExpr(*self._build_items(expanded))
+            self._check_conditions(rows)
+        if rows is None or len(self.findings.problems) > before:
             return None
         has_origin = PART in records.columns
-        rows = expanded.selectExpr(*self._build_items(expanded))
         if self.steps.latest:
             rows = _select_latest(rows, self.steps.identity, has_origin=has_origin)
         if self.steps.is_distinct:
@@ -281,6 +299,16 @@ class _RuleLowering:
             except UnresolvedError as failure:
                 message = f"{self.steps.type_name}: latest: {_format_unresolved(failure)}"
                 self.findings.add_problem(position, message)
+
+    def _check_conditions(self, rows: DataFrame) -> None:
+        for each in self.steps.expectations:
+            if not isinstance(each.check, RowCondition):
+                continue
+            try:
+                select_items(rows, [f"{build_broken_condition(each.check.sql)} AS broken"])
+            except UnresolvedError as failure:
+                message = f"{self.steps.type_name}: expect: {_format_unresolved(failure)}"
+                self.findings.add_problem(each.position, message)
 
     def _find_property_type(self, name: str) -> PropertyType | None:
         """The type of a property; None for ids and ends, which are texts already."""

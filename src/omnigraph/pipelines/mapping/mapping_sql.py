@@ -21,6 +21,7 @@ from omnigraph.pipelines.config.definition import (
     MappingRule,
     Value,
 )
+from omnigraph.pipelines.config.expectations import Expectation
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.schema.property_types import Scalar
 
@@ -105,6 +106,7 @@ class MappingSteps:
     latest: tuple[str, ...] = ()
     identity: tuple[str, ...] = ()
     latest_position: Position = field(default_factory=lambda: Position(1))
+    expectations: tuple[Expectation, ...] = ()
 
 
 def build_steps(rule: MappingRule, catalog: Catalog) -> MappingSteps:
@@ -134,6 +136,7 @@ def build_steps(rule: MappingRule, catalog: Catalog) -> MappingSteps:
         latest=rule.latest,
         identity=_list_identity_columns(rule, type_),
         latest_position=rule.position_of("latest"),
+        expectations=rule.expectations,
     )
 
 

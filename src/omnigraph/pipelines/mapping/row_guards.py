@@ -61,6 +61,14 @@ class RowGuard:
         )
         return f"CASE WHEN {condition} THEN {_build_reason(property_, message, self.record)} END"
 
+    def build_unmet(
+        self, condition: str, expected: str, place: Position, *, columns: Sequence[str]
+    ) -> str:
+        """Why a row with these columns is refused where it is not as expected, else null."""
+        message = f"{self.type_name}: expected {expected} ({self.file}:{place})"
+        row = build_record_sql(columns)
+        return f"CASE WHEN {condition} THEN {_build_reason(None, message, row)} END"
+
     @property
     def unreadable(self) -> str:
         """Why a record that could not be read is refused, else null."""

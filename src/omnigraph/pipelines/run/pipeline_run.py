@@ -20,6 +20,7 @@ import omnigraph
 from omnigraph.engine.spark_bridge import import_spark_module
 from omnigraph.errors import (
     ApprovalRequiredError,
+    ExpectationFailedError,
     OmnigraphError,
     SparkDriverLostError,
     TooManyRejectedError,
@@ -27,6 +28,7 @@ from omnigraph.errors import (
 from omnigraph.errors.base_error import raise_interruptions
 from omnigraph.pipelines.config.definition import Pipeline, Target
 from omnigraph.pipelines.config.secret_resolver import Resolver
+from omnigraph.pipelines.ledger.rule_outcomes import RuleOutcome
 from omnigraph.pipelines.ledger.run_ledger import (
     FAILED,
     INTERRUPTED,
@@ -263,6 +265,8 @@ class RunContext:
         if isinstance(failure, TooManyRejectedError):
             rejects = self.resolver.hide_secrets(failure.rejects)
             failed = replace(failed, rejected=failure.rejected, rejects=rejects)
+        if isinstance(failure, ExpectationFailedError):
+            failed = replace(failed, rules=tuple(map(RuleOutcome.from_json, failure.rules)))
         return replace(failed, is_retryable=failure.retryable, error_code=failure.code)
 
 

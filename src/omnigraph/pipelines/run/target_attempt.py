@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from omnigraph.engine.branch_log import BranchLog
@@ -32,6 +31,7 @@ from omnigraph.pipelines.ledger.idempotency import (
     LoadHistory,
     TargetKeys,
 )
+from omnigraph.pipelines.ledger.rule_outcomes import RuleOutcome
 from omnigraph.pipelines.ledger.run_ledger import SUCCEEDED, UNCHANGED, TargetRun
 from omnigraph.pipelines.run.run_slot import Slot
 
@@ -179,12 +179,16 @@ class TargetAttempt:
         return replace(found, is_repeated=found.made_by != self.run_id)
 
     def _load_records(self, branch: Branch, begun: TargetRun, records: RecordSource) -> TargetRun:
-        terms = LoadRequest(self.target, begun.key, self._message, self.rejects, self.progress)
+        rules: list[RuleOutcome] = []
+        terms = LoadRequest(
+            self.target, begun.key, self._message, self.rejects, self.progress, rules
+        )
         result = records.load(branch, terms)
         if result.is_repeated:
             # Another run of the slot was faster: nothing was read here.
             return self._adopt_commit(branch, result.commit, begun)
         records.retain()
+        begun = replace(begun, rules=tuple(rules))
         if result.is_unchanged:
             rows_read = records.count_rows(self.target)
             return replace(
@@ -322,6 +326,8 @@ class LoadRequest:
     message: str
     rejects: str | None = None
     progress: Any = None  # Any: what the load of frames takes
+    # What was counted of rules is added here.
+    rules: list[RuleOutcome] = field(default_factory=list)
 
 
 def load_records(
@@ -334,13 +340,21 @@ def load_records(
     """Load the records of a target; `staged` is asked when all of them were read."""
     # Spark may not be needed, nor be there.
     from omnigraph.pipelines.mapping.mapping_frames import build_frames  # noqa: PLC0415
+    from omnigraph.pipelines.mapping.rule_observer import RuleObserver  # noqa: PLC0415
     from omnigraph.pipelines.sources.provenance import RecordLocator  # noqa: PLC0415
 
+    def accept(counts: LoadCounts) -> None:
+        terms.rules[:] = observer.check_expectations(counts.rejected_by_type)
+        require_reject_limit(target, counts)
+
+    observer = RuleObserver()
     target = terms.target
     frames = {name: each.rows for name, each in sources.items()}
     result: LoadResult = import_spark_module("frame_load").load_frames(
         branch,
-        build_frames(target.mapping, catalog_of(branch), frames, mode=target.mode),
+        build_frames(
+            target.mapping, catalog_of(branch), frames, mode=target.mode, observer=observer
+        ),
         mode=target.mode,
         key=terms.key,
         message=terms.message,
@@ -349,7 +363,7 @@ def load_records(
         progress=terms.progress,
         staged=staged,
         locate=RecordLocator(tuple(sources.values())),
-        accept=partial(require_reject_limit, target),
+        accept=accept,
         only_changed=target.mode == "merge",
     )
     return result

@@ -1,0 +1,43 @@
+"""The sections of a definition about the operation of runs: what is expected, and who is notified.
+
+They are part of the vocabulary of `config_schema`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from omnigraph.config.yaml_reader import FieldKind, FieldSpec, SectionSchema
+
+ACTIONS: Final = ("fail", "reject", "warn")
+
+EXPECTATION: Final = SectionSchema(
+    "expectation",
+    "What the rows of a rule must be like: a condition, a number of rows, or few rejected ones.",
+    (
+        FieldSpec("name", FieldKind.TEXT, "Its name in the ledger; by default what it says."),
+        FieldSpec(
+            "that",
+            FieldKind.SQL,
+            "A condition over the columns of a mapped row, which is false for none of them.",
+        ),
+        FieldSpec("min_rows", FieldKind.INTEGER, "The least number of rows of the rule."),
+        FieldSpec("max_rows", FieldKind.INTEGER, "The greatest number of rows of the rule."),
+        FieldSpec(
+            "max_rejected",
+            FieldKind.TEXT,
+            "How many rows of the type may be rejected, or which share: `100`, `5%`.",
+        ),
+        FieldSpec(
+            "action",
+            FieldKind.TEXT,
+            "What happens where it is not met; `reject` rejects the rows, for `that` only.",
+            False,
+            "fail",
+            ACTIONS,
+        ),
+    ),
+)
+EXPECT_FIELD: Final = FieldSpec(
+    "expect", FieldKind.SECTIONS, "What is expected of the rows.", False, ()
+)
