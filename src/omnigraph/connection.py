@@ -8,10 +8,12 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import NoReturn
 
 from omnigraph.engine import Graph, open_graph
 from omnigraph.engine.arguments import require_address
+from omnigraph.engine.gate import Gate
 from omnigraph.errors import AddressError, RemoteUnavailableError
 from omnigraph.operator_config.address_resolver import (
     AddressFlags,
@@ -54,9 +56,13 @@ def connect(  # noqa: PLR0913 — one parameter for each way to say which graph
         profile=profile,
         spelling="{}=",
     )
-    address = _resolve_call(flags, config)
+    found = _resolve_call(flags, config)
     return open_address(
-        address, actor=actor or config.actor, durable=durable, storage_options=storage_options
+        found.uri,
+        actor=actor or config.actor,
+        durable=durable,
+        storage_options=storage_options,
+        gate=found.gate,
     )
 
 
@@ -66,11 +72,14 @@ def open_address(
     actor: str | None = None,
     durable: bool = True,
     storage_options: Mapping[str, str] | None = None,
+    gate: Gate | None = None,
 ) -> Graph:
     """The graph at a storage address or at the URL of a server."""
     if is_served(address):
         _refuse_remote(address)
-    return open_graph(address, actor=actor, durable=durable, storage_options=storage_options)
+    return open_graph(
+        address, actor=actor, durable=durable, storage_options=storage_options, policy=gate
+    )
 
 
 def call_stored_query(call: StoredQueryCall) -> NoReturn:
@@ -78,14 +87,23 @@ def call_stored_query(call: StoredQueryCall) -> NoReturn:
     _refuse_remote(call.url)
 
 
-def locate_graph(address: ClusterAddress) -> str:
-    """The storage of a graph of a cluster, as the ledger of the cluster says."""
+@dataclass(frozen=True, slots=True)
+class LocatedGraph:
+    """Where a graph is, and the policy that a cluster applies to it."""
+
+    uri: str
+    gate: Gate | None = None
+
+
+def locate_graph(address: ClusterAddress) -> LocatedGraph:
+    """The storage and the policy of a graph of a cluster, as the ledger of the cluster says."""
     from omnigraph.clusters.applied_cluster import open_cluster  # noqa: PLC0415 — rarely needed
 
-    known = open_cluster(address.root).graphs()
+    cluster = open_cluster(address.root)
+    known = cluster.graphs()
     wanted = address.graph or (next(iter(known)) if len(known) == 1 else None)
     if wanted is not None and wanted in known:
-        return known[wanted]
+        return LocatedGraph(known[wanted], cluster.policy(wanted))
     listed = ", ".join(sorted(known)) or "none"
     if wanted is None:
         problem = "says nothing about which graph" if known else "has no graph"
@@ -95,11 +113,13 @@ def locate_graph(address: ClusterAddress) -> str:
     )
 
 
-def _resolve_call(flags: AddressFlags, config: OperatorConfig) -> str:
+def _resolve_call(flags: AddressFlags, config: OperatorConfig) -> LocatedGraph:
     if flags.uri is not None and is_served(flags.uri) and len(flags.list_given()) == 1:
-        return split_served(flags.uri, flags.graph, "uri").url
+        return LocatedGraph(split_served(flags.uri, flags.graph, "uri").url)
     address = resolve(flags, os.environ, config)
-    return locate_graph(address) if isinstance(address, ClusterAddress) else str(address)
+    if isinstance(address, ClusterAddress):
+        return locate_graph(address)
+    return LocatedGraph(str(address))
 
 
 def _refuse_remote(url: str) -> NoReturn:

@@ -15,6 +15,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Branch, Graph, Snapshot
+from omnigraph.clusters.control_plane import ControlPlane
 from omnigraph.engine.graph import open_graph
 from omnigraph.errors import PolicyDeniedError
 from omnigraph.policy.acts import Act, Action
@@ -25,6 +26,18 @@ SCHEMA = "node Person { name: String @key\n photo: Blob? }\nedge Knows: Person -
 PEOPLE = [{"type": "Person", "data": {"name": name}} for name in ("ada", "bob")]
 READ = "query people() { match { $p: Person } return { $p.name } }"
 INSERT = 'query hire() { insert Person { name: "cyd" } }'
+DENY = """\
+version: 1
+groups: {all: [ada], others: [eve]}
+rules:
+  - id: call
+    allow: {actors: {group: others}, actions: [invoke_query]}
+"""
+CLUSTER = """\
+version: 1
+graphs: {g: {schema: g.pg}}
+policies: {deny: {file: deny.yaml, applies_to: [g]}}
+"""
 
 read = Act(Action.READ, "main")
 read_graph = Act(Action.READ)
@@ -183,13 +196,17 @@ def _request() -> Any:
 def built(tmp_path_factory: pytest.TempPathFactory) -> str:
     address = str(tmp_path_factory.mktemp("gate") / "g.omni")
     with omnigraph.create(address, schema=SCHEMA) as graph:
-        main = graph.branch()
-        main.load(PEOPLE, mode="append")
-        graph.create_branch("draft").mutate(INSERT)
-        graph.create_branch("old")
-        graph.tag("v1")
-        main.mutate('query hire() { insert Person { name: "dan" } }')
+        _fill(graph)
     return address
+
+
+def _fill(graph: Graph) -> None:
+    main = graph.branch()
+    main.load(PEOPLE, mode="append")
+    graph.create_branch("draft").mutate(INSERT)
+    graph.create_branch("old")
+    graph.tag("v1")
+    main.mutate('query hire() { insert Person { name: "dan" } }')
 
 
 @pytest.fixture
@@ -201,13 +218,17 @@ def uri(built: str, tmp_path: Path) -> Iterator[str]:
 
 def _open(uri: str, owner: str, gate: RecordingGate) -> tuple[Graph, Any]:
     graph = open_graph(uri, actor="ada", policy=gate)
+    return graph, _open_owner(graph, owner)
+
+
+def _open_owner(graph: Graph, owner: str) -> Any:
     opened: dict[str, Callable[[], object]] = {
         "Graph": lambda: graph,
         "Branch": graph.branch,
         "Snapshot": lambda: graph.snapshot("main"),
         "GraphSpark": lambda: graph.spark,
     }
-    return graph, opened[owner]()
+    return opened[owner]()
 
 
 def _list_public(owner: type) -> set[str]:
@@ -269,6 +290,46 @@ def test_what_denies_everything_lets_no_method_reach_a_row(
             assert gate.asked == []
         assert not (_folders[-1] / "out").exists()
     assert _list_files(uri) == before
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cluster whose applied bundle allows nothing to the actor, with the rows of the graph."""
+    folder = tmp_path_factory.mktemp("cluster")
+    (folder / "g.pg").write_text(SCHEMA)
+    (folder / "deny.yaml").write_text(DENY)
+    (folder / "cluster.yaml").write_text(CLUSTER)
+    plane = ControlPlane(str(folder), "eve")
+    assert plane.import_state().is_ok
+    assert plane.apply().is_ok
+    with omnigraph.open(str(folder / "graphs/g.omni")) as graph:
+        _fill(graph)
+    return folder
+
+
+@pytest.mark.parametrize("case", CASES, ids="-".join)
+@pytest.mark.parametrize("actor", ["ada", None])
+def test_an_applied_bundle_that_denies_everything_lets_no_method_reach_a_row(
+    case: tuple[str, str], actor: str | None, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, name = case
+    row = TABLES[owner][1][name]
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a table was opened")
+
+    monkeypatch.setattr(Tables, "open", refuse)
+    _folders.append(root)
+    before = _list_files(str(root))
+    with omnigraph.cluster(root).graph("g", actor=actor) as graph:
+        it = _open_owner(graph, owner)
+        if row.acts:
+            with pytest.raises(PolicyDeniedError):
+                row.call(it)
+        else:
+            row.call(it)
+    _folders.pop()
+    assert _list_files(str(root)) == before
 
 
 def _list_files(uri: str) -> set[tuple[str, int]]:

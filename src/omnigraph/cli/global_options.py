@@ -16,6 +16,7 @@ from omnigraph.cli.command_errors import fail
 from omnigraph.cli.views import print_warning
 
 if TYPE_CHECKING:
+    from omnigraph.engine.gate import Gate
     from omnigraph.operator_config import Address, AddressFlags, OperatorConfig
 
 GLOBAL_PANEL = "Global options (before or after the command)"
@@ -156,6 +157,8 @@ class Scope:
         self._takes = takes
         self.is_confirmed = options.is_confirmed
         self.is_quiet = options.is_quiet
+        # The policy of the graph, once it is found in a cluster.
+        self.gate: Gate | None = None
 
     @cached_property
     def config(self) -> OperatorConfig:
@@ -200,7 +203,9 @@ class Scope:
         if isinstance(address, ClusterAddress):
             from omnigraph.connection import locate_graph
 
-            return locate_graph(address)
+            found = locate_graph(address)
+            self.gate = found.gate
+            return found.uri
         return str(address)
 
     def build_flags(self, uri: str | None = None, otherwise: str = "") -> AddressFlags:

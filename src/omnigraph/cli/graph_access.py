@@ -26,7 +26,7 @@ def open_graph(scope: Scope, uri: str) -> Graph:
     # The engine takes time to import: it is loaded here, when a command needs it.
     from omnigraph.connection import open_address
 
-    return open_address(uri, actor=scope.actor)
+    return open_address(uri, actor=scope.actor, gate=scope.gate)
 
 
 def echo_write(scope: Scope, verb: str, uri: str) -> None:
@@ -56,13 +56,17 @@ def is_terminal() -> bool:
 @contextmanager
 def guard_write(branch: Branch) -> Iterator[None]:
     """Around a write to a branch: if Ctrl-C stops it, say whether it happened."""
-    from omnigraph.errors import OmnigraphError
+    from omnigraph.errors import OmnigraphError, PolicyDeniedError
 
-    before = branch.head.id
+    try:
+        before = branch.head.id
+    except PolicyDeniedError:
+        # A right to write is not one to read.
+        before = None
 
     def describe_outcome() -> str:
         # A store elsewhere may still be busy with the request that was given up.
-        is_known = is_local(branch.graph.uri)
+        is_known = before is not None and is_local(branch.graph.uri)
         try:
             is_same = is_known and branch.head.id == before
         except OmnigraphError:

@@ -28,6 +28,7 @@ RESOURCES: Final = f"{CLUSTER}/resources"
 GRAPHS: Final = "graphs"
 _SUFFIXES: Final = {Kind.QUERY: "gq", Kind.POLICY: "yaml", Kind.SCHEMA: "pg"}
 _REVISION: Final = re.compile(rf"{STATE}/(\d{{20}})\.json")
+_GRAPH_URI: Final = re.compile(rf"(.+)/{GRAPHS}/[^/]+\.omni")
 _APPROVAL: Final = re.compile(rf"{APPROVALS}/([^/]+)\.json")
 
 
@@ -68,3 +69,9 @@ def build_graph_folder(graph_id: str, life: int = 1) -> str:
     """The folder of a graph; an id that is used again after a deletion gets another one."""
     middle = "" if life == 1 else f".{life}"
     return f"{GRAPHS}/{graph_id}{middle}.omni"
+
+
+def parse_graph_uri(uri: str) -> str | None:
+    """The root that a graph's address would belong to; None for an address of another form."""
+    found = _GRAPH_URI.fullmatch(uri.rstrip("/"))
+    return found[1] if found else None

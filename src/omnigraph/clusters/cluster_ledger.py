@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 from omnigraph.clusters.cluster_findings import ClusterStopped
@@ -16,12 +17,13 @@ from omnigraph.clusters.cluster_layout import (
     STATE,
     STATE_COPY,
     build_revision_path,
+    parse_graph_uri,
     parse_revision_path,
 )
 from omnigraph.clusters.revision import Revision, decode_revision, encode_revision
 from omnigraph.errors import StorageError, StorageUnknownError
 from omnigraph.ids import generate_ulid
-from omnigraph.storage import Objects
+from omnigraph.storage import Objects, open_objects
 
 FORMAT_VERSION: Final = 1
 # How often a put whose answer was lost is repeated before the outcome is in doubt.
@@ -63,6 +65,10 @@ class ClusterLedger:
         """The newest revision, or None where nothing was ever applied."""
         number = self._find_newest()
         return None if number is None else self.read(number)
+
+    def has_revision(self) -> bool:
+        """Whether anything was ever applied."""
+        return self._find_newest() is not None
 
     def read(self, number: int) -> Revision:
         """One revision by its number."""
@@ -114,3 +120,9 @@ class ClusterLedger:
             return None
         is_there = self._objects.get(build_revision_path(number)) is not None
         return number if is_there else None
+
+
+def find_managing_root(uri: str) -> str | None:
+    """The root of the cluster that a graph's address lies in; other addresses are not probed."""
+    root = parse_graph_uri(uri if "://" in uri else str(Path(uri).absolute()))
+    return root if root is not None and ClusterLedger(open_objects(root)).has_revision() else None

@@ -15,6 +15,7 @@ from omnigraph.clusters.cluster_findings import ClusterStopped
 from omnigraph.clusters.cluster_ledger import ClusterLedger
 from omnigraph.clusters.desired import digest_bytes
 from omnigraph.clusters.revision import Revision
+from omnigraph.engine.gate import Gate
 from omnigraph.engine.graph import Graph, create_on, open_on
 from omnigraph.engine.resources import Environment, Storage, open_storage
 from omnigraph.errors import GraphNotFoundError, StorageError, StorageUnknownError
@@ -86,10 +87,12 @@ class Site:
         """The address of a graph."""
         return f"{self.root}/{folder}"
 
-    def open_graph(self, folder: str, actor: str | None = None) -> Graph:
-        """The graph in a folder, opened."""
+    def open_graph(
+        self, folder: str, actor: str | None = None, *, gate: Gate | None = None
+    ) -> Graph:
+        """The graph in a folder, opened; without a gate, for the work of the cluster itself."""
         storage = self.open_graph_storage(self.uri_of(folder))
-        return open_on(storage, actor=actor, environment=self.environment)
+        return open_on(storage, actor=actor, environment=self.environment, gate=gate)
 
     def observe(self, folder: str) -> GraphState | None:
         """The graph in a folder as it is; None where there is none."""

@@ -14,6 +14,8 @@ from omnigraph.policy.policy_bundle import Bundle, BundleKind, load_bundle
 # A decision takes Cedar as long as a small query; a few hundred bytes each are kept of so many.
 DECISIONS_MAX: Final = 16_384
 
+_ACTOR_HINT: Final = "name an actor: `actor=`, --as, or operator.actor of the operator config"
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -38,7 +40,7 @@ class Policy:
         """Raise `PolicyDeniedError` unless an act is allowed to an actor."""
         found = self._known.get((actor, act)) or self.decide(actor, act)
         if not found.is_allowed:
-            hint = "name an actor, or open the graph with one" if actor is None else None
+            hint = _ACTOR_HINT if actor is None else None
             raise PolicyDeniedError(found.message, actor=actor, action=act.action, hint=hint)
 
     def check_some(self, actor: str | None, act: Act) -> None:

@@ -26,6 +26,10 @@ protected_branches: [main]
 rules:
   - id: staff-read
     allow: { actors: { group: staff }, actions: [read], branch_scope: any }
+  - id: staff-maintain
+    allow: { actors: { group: staff }, actions: [admin] }
+  - id: staff-call
+    allow: { actors: { group: staff }, actions: [invoke_query], carries: [change] }
 """
 SERVER_BUNDLE = """\
 version: 1

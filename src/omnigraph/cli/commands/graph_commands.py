@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 import typer
 
 import omnigraph
+from omnigraph.cli.cluster_access import refuse_managed
 from omnigraph.cli.command_errors import FAILED, fail
 from omnigraph.cli.command_registry import ACTOR, STORAGE_FLAGS, WRITE_FLAGS, register_command
 from omnigraph.cli.commands.schema_commands import read_schema_text
@@ -70,6 +71,7 @@ def init(
 ) -> None:
     """Create a graph."""
     address = scope.resolve_address(uri)
+    refuse_managed(address, "init")
     schema = read_schema_text(schema_path)
     if not is_forced and is_local(address):
         _require_no_other_files(address)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from omnigraph.cli.command_errors import FAILED
-from omnigraph.cli.command_registry import add_group, register_command
-from omnigraph.cli.global_options import Capability
+from omnigraph.cli.cluster_access import open_cluster, resolve_cluster
+from omnigraph.cli.command_errors import FAILED, fail
+from omnigraph.cli.command_registry import CONTROL_FLAGS, add_group, register_command
+from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.shared_options import JSON
 from omnigraph.cli.views import format_count, print_problems
 from omnigraph.cli.views.answer_views import Fields, JsonObject, show
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
     from omnigraph.policy.decisions import Decision, Policy
     from omnigraph.policy.grants import Permitted
 
-_FILE = Annotated[Path, typer.Option("--file", metavar="PATH", help="The policy bundle.")]
+_FILE = Annotated[
+    Path | None,
+    typer.Option("--file", metavar="PATH", help="A bundle, in place of one that is applied."),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,33 +76,38 @@ class ActOptions:
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
     below = add_group(app, "policy", "Check a policy bundle, and ask it who may do what.")
-    register_command(below, Capability.LOCAL)(validate)
-    register_command(below, Capability.LOCAL, names=("test",))(compare_cases)
-    register_command(below, Capability.LOCAL)(explain)
-    register_command(below, Capability.LOCAL, names=("who-can",))(list_permitted)
+    register_command(below, Capability.CONTROL, takes=CONTROL_FLAGS)(validate)
+    register_command(below, Capability.CONTROL, takes=CONTROL_FLAGS, names=("test",))(compare_cases)
+    register_command(below, Capability.CONTROL, takes=CONTROL_FLAGS)(explain)
+    register_command(below, Capability.CONTROL, takes=CONTROL_FLAGS, names=("who-can",))(
+        list_permitted
+    )
 
 
-def validate(file: _FILE, is_json: JSON = False) -> None:
-    """Compile a bundle; all problems of the file are listed at once."""
-    bundle = _load_policy(file).bundle
+def validate(scope: Scope, file: _FILE = None, is_json: JSON = False) -> None:
+    """Compile a bundle; all problems of a file are listed at once."""
+    name, policy = _load_policy(scope, file)
+    bundle = policy.bundle
     counts = {"rules": len(bundle.rules), "actors": len(bundle.actors)}
-    document = {"file": str(file), "kind": str(bundle.kind), **counts}
-    shown = ", ".join(format_count(count, name[:-1]) for name, count in counts.items())
-    show(Fields(document, f"{file}: valid, {shown}"), is_json=is_json)
+    document = {"file": name, "kind": str(bundle.kind), **counts}
+    shown = ", ".join(format_count(count, each[:-1]) for each, count in counts.items())
+    show(Fields(document, f"{name}: valid, {shown}"), is_json=is_json)
 
 
 def compare_cases(
-    file: _FILE,
+    scope: Scope,
     tests: Annotated[Path, typer.Option("--tests", metavar="PATH", help="The file of cases.")],
+    file: _FILE = None,
     is_json: JSON = False,
 ) -> None:
     """Compare a bundle with expected decisions; exit with 1 if one differs."""
     from omnigraph.policy.policy_cases import find_mismatches, load_cases
 
     cases = load_cases(tests)
-    mismatches = find_mismatches(_load_policy(file), cases)
+    name, policy = _load_policy(scope, file)
+    mismatches = find_mismatches(policy, cases)
     document = {
-        "file": str(file),
+        "file": name,
         "cases": len(cases),
         "mismatches": [each.to_json() for each in mismatches],
     }
@@ -113,29 +122,39 @@ def compare_cases(
 
 
 def explain(
-    file: _FILE,
+    scope: Scope,
     # Not `actor`: that is the name of the global option for commits.
     acting: Annotated[str, typer.Option("--actor", metavar="ACTOR", help="Who acts.")],
     asked: ActOptions,
+    file: _FILE = None,
     is_json: JSON = False,
 ) -> None:
     """Show one decision, and the rule that made it; a denial is an answer too."""
-    decision = _load_policy(file).decide(acting, asked.to_act())
+    decision = _load_policy(scope, file)[1].decide(acting, asked.to_act())
     show(_Explanation(acting, asked, decision), is_json=is_json)
 
 
-def list_permitted(file: _FILE, asked: ActOptions, is_json: JSON = False) -> None:
+def list_permitted(
+    scope: Scope, asked: ActOptions, file: _FILE = None, is_json: JSON = False
+) -> None:
     """List the actors who may do something, with the rule that allows it."""
     from omnigraph.policy.grants import find_permitted
 
-    show(_Permitted(asked, find_permitted(_load_policy(file), asked.to_act())), is_json=is_json)
+    permitted = find_permitted(_load_policy(scope, file)[1], asked.to_act())
+    show(_Permitted(asked, permitted), is_json=is_json)
 
 
-def _load_policy(file: Path) -> Policy:
+def _load_policy(scope: Scope, file: Path | None) -> tuple[str, Policy]:
+    """The bundle in a file, or the one that a cluster applies, and what it is called."""
     from omnigraph.policy.decisions import Policy
     from omnigraph.policy.policy_bundle import load_bundle
 
-    return Policy(load_bundle(file))
+    if file is None:
+        name, policy = open_cluster(scope).choose_policy(resolve_cluster(scope).graph)
+        return f"policy.{name}", policy
+    if scope.is_addressed:
+        fail("--file and a cluster exclude each other", hint="leave one of them out")
+    return str(file), Policy(load_bundle(file))
 
 
 @dataclass(frozen=True, slots=True)

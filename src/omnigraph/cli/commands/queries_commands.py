@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from omnigraph.cli.cluster_access import open_cluster, resolve_cluster
 from omnigraph.cli.command_errors import FAILED, fail
-from omnigraph.cli.command_registry import add_group, register_command
+from omnigraph.cli.command_registry import ACTOR, CONTROL_FLAGS, add_group, register_command
 from omnigraph.cli.commands.query_commands import TableOptions, print_rows
 from omnigraph.cli.global_options import Capability, Flag, Scope
 from omnigraph.cli.local_files import read_source
@@ -24,9 +25,7 @@ if TYPE_CHECKING:
     from omnigraph.clusters.applied_cluster import Cluster
     from omnigraph.clusters.query_registry import StoredQuery
 
-_CLUSTER = frozenset({Flag.CLUSTER})
-_GRAPH = frozenset({Flag.CLUSTER, Flag.GRAPH})
-_GRAPH_AND_ACTOR = frozenset({Flag.CLUSTER, Flag.GRAPH, Flag.AS})
+_LIST_FLAGS = frozenset({Flag.CLUSTER, Flag.PROFILE})
 _NAME = Annotated[str, typer.Argument(metavar="NAME", help="The name of the query.")]
 
 
@@ -76,19 +75,21 @@ def _indent(text: str | None) -> Iterable[str]:
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
     graphs = add_group(app, "graphs", "List the graphs of a cluster.")
-    register_command(graphs, Capability.CONTROL, takes=_CLUSTER, names=("list",))(list_graphs)
+    register_command(graphs, Capability.CONTROL, takes=_LIST_FLAGS, names=("list",))(list_graphs)
     below = add_group(app, "queries", "Work with stored queries.")
-    register_command(below, Capability.CONTROL, takes=_GRAPH, names=("list",))(list_queries)
-    register_command(below, Capability.CONTROL, takes=_GRAPH, names=("show",))(show_query)
-    register_command(below, Capability.CONTROL, takes=_GRAPH_AND_ACTOR, names=("run",))(run_query)
-    register_command(below, Capability.CONTROL, takes=_GRAPH, names=("lint", "validate"))(
+    register_command(below, Capability.CONTROL, takes=CONTROL_FLAGS, names=("list",))(list_queries)
+    register_command(below, Capability.CONTROL, takes=CONTROL_FLAGS, names=("show",))(show_query)
+    register_command(below, Capability.CONTROL, takes=CONTROL_FLAGS | ACTOR, names=("run",))(
+        run_query
+    )
+    register_command(below, Capability.CONTROL, takes=CONTROL_FLAGS, names=("lint", "validate"))(
         lint_queries
     )
 
 
 def list_graphs(scope: Scope, is_json: JSON = False) -> None:
     """List the graphs of a cluster with their addresses."""
-    found = _open_cluster(scope).graphs()
+    found = open_cluster(scope).graphs()
     documents = [{"id": name, "uri": uri} for name, uri in found.items()]
     lines = "\n".join(f"{name}\t{uri}" for name, uri in found.items())
     show(Fields({"graphs": documents}, lines), is_json=is_json)
@@ -120,22 +121,21 @@ def run_query(
     ),
 ) -> None:
     """Run a stored query of a cluster by its name."""
-    cluster = _open_cluster(scope)
-    graph_id = _choose_graph(scope, cluster)
-    text = cluster.query_text(graph_id, name)
-    with cluster.graph(graph_id, actor=scope.actor) as graph:
-        stored = {each.name: each for each in cluster.queries(graph_id)}[name]
-        given = read_json_object(params, None)
-        if stored.is_mutation:
-            result = graph.branch(branch).mutate(text, name=name, params=given)
+    cluster = open_cluster(scope)
+    graph_id, given = _choose_graph(scope, cluster), read_json_object(params, None)
+    with cluster.graph(graph_id, actor=scope.actor) as opened:
+        invoked = cluster.invoke_query(opened, graph_id, name)
+        target = invoked.graph.branch(branch)
+        if invoked.is_mutation:
+            result = target.mutate(invoked.text, name=name, params=given)
             counts = f"{result.affected_nodes} nodes and {result.affected_edges} edges"
             show(Fields(result.to_json(), f"{name} changed {counts}"), is_json=output.is_json)
             return
-        snapshot = graph.branch(branch).snapshot()
-        rows = snapshot.query(text, name=name, params=given)
+        snapshot = target.snapshot()
+        rows = snapshot.query(invoked.text, name=name, params=given)
         columns = [each.name for each in rows.columns]
-        target = {"branch": branch, "snapshot": None}
-        answer = ResultRows(name, target, columns, rows.to_json_rows(), snapshot.commit.id)
+        shown = {"branch": branch, "snapshot": None}
+        answer = ResultRows(name, shown, columns, rows.to_json_rows(), snapshot.commit.id)
     print_rows(answer, output.choose(scope.config.output), table.build_layout(scope.config))
 
 
@@ -164,20 +164,10 @@ def lint_queries(scope: Scope, source: QueryFileSource, is_json: JSON = False) -
         raise typer.Exit(FAILED)
 
 
-def _open_cluster(scope: Scope) -> Cluster:
-    given = scope.options.cluster
-    if given is None:
-        fail("no cluster is addressed", hint="give its storage root with --cluster ROOT")
-    from omnigraph.clusters.applied_cluster import open_cluster
-
-    is_named = given in scope.config.clusters
-    return open_cluster(scope.config.find_root(given) if is_named else given)
-
-
 def _choose_graph(scope: Scope, cluster: Cluster) -> str:
-    known = [*cluster.graphs()]
-    if scope.options.graph_id is not None:
-        return scope.options.graph_id
+    known, chosen = [*cluster.graphs()], resolve_cluster(scope).graph
+    if chosen is not None:
+        return chosen
     if len(known) != 1:
         fail("no graph is chosen", hint=f"give --graph, one of: {', '.join(known) or 'none'}")
     return known[0]
@@ -188,7 +178,7 @@ def _load_catalogue(scope: Scope, source: QueryFileSource) -> list[StoredQuery]:
     from omnigraph.schema import load_catalog
 
     if source.query_path is None or source.schema_path is None:
-        cluster = _open_cluster(scope)
+        cluster = open_cluster(scope)
         return cluster.queries(_choose_graph(scope, cluster))
     catalog = load_catalog(read_source(source.schema_path), name=str(source.schema_path))
     data = read_source(source.query_path)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from omnigraph.cli.cluster_access import refuse_managed
 from omnigraph.cli.command_errors import FAILED
 from omnigraph.cli.command_registry import STORE_FLAGS, WRITE_FLAGS, add_group, register_command
 from omnigraph.cli.global_options import Capability, Scope
@@ -133,6 +134,7 @@ def apply(  # noqa: PLR0913 — one parameter for each option
     address = scope.resolve_address(uri)
     text = read_schema_text(desired.path)
     if not is_dry_run:
+        refuse_managed(address, "schema apply")
         echo_write(scope, "schema apply", address)
     outcome = NOTHING_WRITTEN
     with handle_interrupts(lambda: outcome), open_graph(scope, address) as graph:

@@ -37,10 +37,9 @@ def test_the_graphs_of_a_cluster_are_listed(folder: Path) -> None:
 
 def test_stored_queries_are_listed_shown_run_and_checked(folder: Path) -> None:
     place = ("--cluster", str(folder), "--graph", "people")
-    run("queries", "run", "add_person", *place, "--params", '{"name": "Ada", "age": 36}')
-    found = json.loads(
-        run("queries", "run", "find_person", *place, "--params", '{"name": "Ada"}', "--json")
-    )
+    calling = (*place, "--as", "act-ada", "--params")
+    run("queries", "run", "add_person", *calling, '{"name": "Ada", "age": 36}')
+    found = json.loads(run("queries", "run", "find_person", *calling, '{"name": "Ada"}', "--json"))
     assert found["rows"] == [{"p.name": "Ada", "p.age": 36}]
     (add, find) = json.loads(run("queries", "list", *place, "--json"))["queries"]
     assert (add["mutation"], find["mutation"]) == (True, False)
@@ -54,7 +53,7 @@ def test_stored_queries_are_listed_shown_run_and_checked(folder: Path) -> None:
     assert schema["inputSchema"]["required"] == ["name"]
     assert [*schema["outputSchema"]["items"]["properties"]] == ["name", "age"]
     assert json.loads(run("queries", "lint", *place, "--json"))["ok"]
-    run("queries", "run", "nothing", *place, exits=1)
+    run("queries", "run", "nothing", *place, "--as", "act-ada", exits=1)
     run("queries", "list", "--cluster", str(folder), exits=1)
 
 
@@ -110,7 +109,11 @@ def test_a_plan_is_saved_and_applied(folder: Path, tmp_path: Path) -> None:
     run("cluster", "plan", "--config", str(folder), "--store", "x", exits=1)
 
 
-def test_a_maintenance_verb_finds_a_graph_by_the_ledger(folder: Path) -> None:
+def test_a_maintenance_verb_finds_a_graph_by_the_ledger(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMNIGRAPH_HOME", str(tmp_path))
+    (tmp_path / "config.yaml").write_text("operator: { actor: act-ada }\n")
     place = ("--cluster", str(folder))
     for query in (folder / "__cluster" / "resources" / "query").rglob("*.gq"):
         query.write_bytes(b"damaged")
