@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from faults.test_crash_matrix import WRITERS, Place, _windows
+from faults.matrix_writers import WRITERS, Place, list_windows
 from omnigraph.storage.objects.faults import CRASHES, FAILURES
 
 
@@ -15,7 +15,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         for writer in WRITERS:
             counts = [
-                len(_windows(Place(kind, Path(name)), writer, (*CRASHES, *FAILURES)))
+                len(list_windows(Place(kind, Path(name)), writer, (*CRASHES, *FAILURES)))
                 for kind in ("local", "memory")
             ]
             total += sum(counts)

@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
-from faults.test_crash_matrix import (
+from faults.matrix_writers import (
     WRITERS,
     Place,
     Writer,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.test_crash_matrix import IN_UNITS, WRITERS, Place, Writer, _windows
+from faults.matrix_writers import IN_UNITS, WRITERS, Place, Writer, list_windows
 from omnigraph.errors import OmnigraphError
 from omnigraph.storage.objects.faults import FaultKind
 
@@ -34,7 +34,7 @@ def _files(folder: Path) -> set[str]:
 @pytest.mark.parametrize("writer", _FAILING, ids=lambda writer: writer.name)
 def test_a_write_that_fails_leaves_no_files_of_tables(tmp_path: Path, writer: Writer) -> None:
     place = Place("local", tmp_path)
-    for fault in _windows(place, writer, (FaultKind.ERROR,)):
+    for fault in list_windows(place, writer, (FaultKind.ERROR,)):
         place.seeded(writer)
         folder = Path(place._uri)
         before, heads = _files(folder.parent), _heads(place)

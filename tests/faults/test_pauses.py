@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import places
+from faults.matrix_writers import WRITERS, Place, Writer, collect_all, state
 from faults.pauses import NAMING, check_naming, check_overlaps, check_pauses
-from faults.test_crash_matrix import WRITERS, Place, Writer, collect_all, state
 from faults.world import SCHEMA, exported, person, problems
 from omnigraph import Graph
 from omnigraph.engine.graph import create_on, open_on

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import places
-from faults.test_crash_matrix import QUIET, _without_fresh_ids
+from faults.matrix_writers import QUIET, remove_fresh_ids
 from faults.world import MUTATIONS, lines, problems
 from model import ModelGraph
 from model.branching import ModelBranches
@@ -321,7 +321,7 @@ class Lives(RuleBasedStateMachine):
     def _shown(self) -> dict[str, bytes]:
         names = self.graph.branches()
         return {
-            name: _without_fresh_ids(b"".join(self.graph.branch(name).export())) for name in names
+            name: remove_fresh_ids(b"".join(self.graph.branch(name).export())) for name in names
         }
 
 
@@ -348,7 +348,7 @@ def _after(model: ModelBranches, writes: list[Callable[[ModelBranches], object]]
 
 
 def _modelled(model: ModelBranches) -> dict[str, bytes]:
-    return {name: _without_fresh_ids(model.graph(name).export().encode()) for name in model.heads}
+    return {name: remove_fresh_ids(model.graph(name).export().encode()) for name in model.heads}
 
 
 def _refused(action: Callable[[], object]) -> str | None:
