@@ -82,6 +82,7 @@ mutants: setup  ## Breaks the model ten times; the logic tests must notice each 
 	$(BIN)/python scripts/check_model_mutants.py
 
 docs: setup  ## Regenerate docs/reference.
+	$(BIN)/python scripts/async_stub.py
 	$(BIN)/python scripts/generate_reference.py
 
 clean:

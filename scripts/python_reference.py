@@ -13,6 +13,7 @@ _INTRODUCTION = """# Python
 
 Every public name, with its signature and docstring. `omnigraph.create`, `omnigraph.open` and
 `omnigraph.connect` return a `Graph`; a `Branch` reads and writes, a `Snapshot` reads one commit.
+`omnigraph.connect_async` returns their asynchronous twins, with the same methods, to be awaited.
 All errors are listed in [the reference of errors](errors.md#exceptions).
 """
 _MODULES = {
@@ -41,7 +42,9 @@ def _describe(path: str, thing: object) -> Iterator[str]:
     name = path.rpartition(".")[2]
     if inspect.isclass(thing):
         yield f"### class `{path}`\n\n{_doc(thing)}\n"
-        yield from _describe_class(name, thing)
+        # The methods of the others are those of the class without `Async`.
+        if not name.startswith("Async"):
+            yield from _describe_class(name, thing)
     elif get_origin(thing) is Literal:
         choices = ", ".join(f"`{each!r}`" for each in get_args(thing))
         yield f"### `{path}`\n\nOne of {choices}.\n"

@@ -15,6 +15,7 @@ Packages and modules, from the public surface down to the leaves; each imports o
     connection      opens the graph of an address, wherever it is
     pipelines       data pipelines as YAML, on Spark
     spark           bulk work as Spark tasks
+    aio             graphs whose methods are awaited
     operator_config servers, profiles, defaults and credentials of a user
     engine          graphs, branches and snapshots as programs use them
     bulk            loads of any size, cut into splits
@@ -42,7 +43,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from omnigraph import errors
-    from omnigraph.connection import connect
+    from omnigraph.aio import (
+        AsyncBaseline,
+        AsyncBlob,
+        AsyncBranch,
+        AsyncDiff,
+        AsyncGraph,
+        AsyncSnapshot,
+    )
+    from omnigraph.connection import connect, connect_async
     from omnigraph.engine import (
         Baseline,
         Blob,
@@ -92,6 +101,12 @@ if sys.platform == "win32":
 __version__ = "0.1.0"
 
 __all__ = [
+    "AsyncBaseline",
+    "AsyncBlob",
+    "AsyncBranch",
+    "AsyncDiff",
+    "AsyncGraph",
+    "AsyncSnapshot",
     "Baseline",
     "Blob",
     "Branch",
@@ -130,11 +145,16 @@ __all__ = [
     "__version__",
     "cluster",
     "connect",
+    "connect_async",
     "create",
     "errors",
     "open",
 ]
 
+_ABOVE = {
+    "connect": "omnigraph.connection",
+    "connect_async": "omnigraph.connection",
+} | {name: "omnigraph.aio" for name in __all__ if name.startswith("Async")}
 _ENGINE = {name: name for name in __all__} | {"create": "create_graph", "open": "open_graph"}
 
 
@@ -146,9 +166,9 @@ def __getattr__(name: str) -> Any:  # whatever the engine has under the name
         return omnigraph.errors
     if name not in _ENGINE:
         raise AttributeError(f"module 'omnigraph' has no attribute {name!r}")
-    if name == "connect":
-        # By name: packages that this module serves lie below that one.
-        return import_module("omnigraph.connection").connect
+    if name in _ABOVE:
+        # By name: packages that this module serves lie below those.
+        return getattr(import_module(_ABOVE[name]), name)
     if name == "cluster":
         # By its name: the package is above others that import this one.
         module = import_module("omnigraph.clusters.applied_cluster")

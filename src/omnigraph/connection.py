@@ -9,8 +9,10 @@ import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import NoReturn
 
+from omnigraph.aio import AsyncOpening
 from omnigraph.engine import Graph, open_graph
 from omnigraph.engine.arguments import require_address
 from omnigraph.engine.gate import Gate
@@ -64,6 +66,38 @@ def connect(  # noqa: PLR0913 — one parameter for each way to say which graph
         storage_options=storage_options,
         gate=found.gate,
     )
+
+
+def connect_async(  # noqa: PLR0913 — the arguments of connect
+    uri: str | os.PathLike[str] | None = None,
+    *,
+    store: str | os.PathLike[str] | None = None,
+    server: str | None = None,
+    cluster: str | None = None,
+    graph: str | None = None,
+    profile: str | None = None,
+    actor: str | None = None,
+    durable: bool = True,
+    storage_options: Mapping[str, str] | None = None,
+) -> AsyncOpening:
+    """Open a graph as `connect` does, for asyncio: `async with connect_async(uri) as graph`.
+
+    Awaited, it is an open `AsyncGraph`, which has to be closed.
+    """
+    work = partial(
+        connect,
+        uri,
+        store=store,
+        server=server,
+        cluster=cluster,
+        graph=graph,
+        profile=profile,
+        actor=actor,
+        durable=durable,
+        storage_options=storage_options,
+    )
+    address = uri or store or server or cluster or graph or profile or "the default address"
+    return AsyncOpening(work, address=os.fspath(address))
 
 
 def open_address(

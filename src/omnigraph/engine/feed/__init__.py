@@ -12,7 +12,14 @@ commit is delivered at least once, and a cursor is returned only after complete 
     feed_batches     the same changes as Arrow batches, for readers that take all of them
 """
 
-from omnigraph.engine.feed.branch_feed import POLL_S, Baseline, Feed, follow, parse_origin
+from omnigraph.engine.feed.branch_feed import (
+    POLL_S,
+    Baseline,
+    Feed,
+    follow,
+    parse_origin,
+    require_poll_interval,
+)
 from omnigraph.engine.feed.page_builder import (
     Block,
     Cause,
@@ -36,4 +43,5 @@ __all__ = [
     "parse_limits",
     "parse_origin",
     "read_commit_changes",
+    "require_poll_interval",
 ]

@@ -320,13 +320,21 @@ def follow(
     wait: Callable[[float], None] = time.sleep,
 ) -> Iterator[Block]:
     """The blocks after a position, without end; the first poll happens at once."""
+    seconds = require_poll_interval(poll_s)
+    return _follow_pages(
+        feed, feed.poll(origin, limits), limits=limits, pause=lambda: wait(seconds)
+    )
+
+
+def require_poll_interval(poll_s: object) -> float:
+    """How long to wait between polls, as a caller gave it."""
     if not isinstance(poll_s, int | float) or isinstance(poll_s, bool):
         raise InvalidArgumentError(
             "poll_s", f"a {type(poll_s).__name__} is not a number of seconds"
         )
     if not math.isfinite(poll_s) or poll_s < 0:
         raise InvalidArgumentError("poll_s", f"{poll_s} is not a time to wait")
-    return _follow_pages(feed, feed.poll(origin, limits), limits=limits, pause=lambda: wait(poll_s))
+    return poll_s
 
 
 def _follow_pages(
