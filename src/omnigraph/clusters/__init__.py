@@ -18,7 +18,9 @@ revisions are frozen data.
     cluster_apply       executes a plan, and computes the next revision
     cluster_world       the five effects of an apply
     cluster_observe     looks at graphs and payloads
-    revision            a revision, strictly read
+    revision            a revision, as data and as bytes
+    revision_decoder    bytes to a revision, strictly read
+    stored_documents    the kinds of fields of what is stored
     cluster_ledger      the revisions of a root
     cluster_history     history, checkout and clean-up
     saved_plan          a plan that was saved, compared with the plan of now

@@ -51,6 +51,22 @@ def graph_of(address: str) -> str | None:
     return rest.partition(".")[0] if kind in (Kind.GRAPH, Kind.SCHEMA, Kind.QUERY) else None
 
 
+def is_address(address: str) -> bool:
+    """Whether a text is the address of a resource, with names that a configuration may give it."""
+    match kind_of(address):
+        case Kind.GRAPH | Kind.SCHEMA:
+            return is_graph_id(address.partition(".")[2])
+        case Kind.QUERY:
+            graph_id, _, name = address.partition(".")[2].partition(".")
+            return is_graph_id(graph_id) and is_resource_name(name)
+        case Kind.POLICY:
+            return is_resource_name(address.partition(".")[2])
+        case Kind.PROVIDER:
+            return is_resource_name(address.removeprefix(_PROVIDER))
+        case None:
+            return False
+
+
 def is_resource_name(name: str) -> bool:
     """Whether a text can be the name of a query, a policy or a provider."""
     return _NAME.fullmatch(name) is not None

@@ -10,11 +10,25 @@ from typing import Final
 from omnigraph.clusters.cluster_findings import ClusterFindings, ClusterStopped
 from omnigraph.clusters.cluster_layout import APPROVALS, build_approval_path, parse_approval_path
 from omnigraph.clusters.cluster_plan import Plan
-from omnigraph.clusters.revision import JsonObject
+from omnigraph.clusters.stored_documents import (
+    JsonObject,
+    parse_object,
+    require_fields,
+    require_number,
+    require_optional_text,
+    require_text,
+)
 from omnigraph.errors import StorageError
 from omnigraph.storage import Objects
 
 VERSION: Final = 1
+_TEXTS: Final = frozenset(
+    {
+        *("approval_id", "resource", "operation", "reason", "bound_config_digest"),
+        *("approved_by", "created_at"),
+    }
+)
+_OPTIONAL_TEXTS: Final = frozenset({"bound_before_digest", "bound_after_digest"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +75,18 @@ def read_approvals(objects: Objects) -> list[Approval]:
 
 def _decode_approval(path: str, data: bytes) -> Approval:
     try:
-        document = json.loads(data)
-        if document["schema_version"] != VERSION:
-            raise ClusterStopped(
-                "unsupported_approval_version", path, f"version {document['schema_version']}"
-            )
-        return Approval(**document)
-    except (ValueError, TypeError, KeyError) as error:
-        raise ClusterStopped("invalid_approval_artifact", path, f"{error}") from error
+        document = parse_object(data)
+        version = require_number(document.pop("schema_version", None), "schema_version")
+        if version != VERSION:
+            raise ClusterStopped("unsupported_approval_version", path, f"version {version}")
+        require_fields(document, _TEXTS | _OPTIONAL_TEXTS, "the approval", optional=_OPTIONAL_TEXTS)
+        for name in _TEXTS:
+            require_text(document[name], name)
+        for name in _OPTIONAL_TEXTS:
+            document[name] = require_optional_text(document.get(name), name)
+        return Approval(VERSION, **document)
+    except ValueError as error:
+        raise ClusterStopped("invalid_approval_artifact", path, str(error)) from error
 
 
 def select_valid(

@@ -32,11 +32,11 @@ from omnigraph.clusters.desired import (
 )
 from omnigraph.clusters.revision import (
     AppliedResource,
-    JsonObject,
     OperationRecord,
     RevisionContent,
     life_of,
 )
+from omnigraph.clusters.stored_documents import JsonObject
 from omnigraph.errors import OmnigraphError
 
 CREATE_FAILED: Final = "graph_create_failed"

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from omnigraph.clusters.cluster_findings import ClusterFinding, Severity
 from omnigraph.clusters.desired import Desired
-from omnigraph.clusters.revision import JsonObject, RevisionContent
+from omnigraph.clusters.revision import RevisionContent
+from omnigraph.clusters.stored_documents import JsonObject
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ class ClusterFinding:
 
     def __str__(self) -> str:
         where = ":".join(str(each) for each in (self.file, self.line, self.column) if each)
-        return f"{where or self.path}: {self.severity}: {self.message} [{self.code}]"
+        return f"{where or self.path}: {self.message} [{self.code}]"
 
 
 @dataclass

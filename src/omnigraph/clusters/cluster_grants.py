@@ -7,22 +7,28 @@ from dataclasses import replace
 from typing import Any
 
 from omnigraph.clusters.addresses import Kind
+from omnigraph.clusters.cluster_findings import ClusterFindings
 from omnigraph.clusters.cluster_layout import build_payload_path
 from omnigraph.clusters.cluster_plan import Change, Plan
 from omnigraph.clusters.cluster_world import Site
 from omnigraph.clusters.desired import Desired
-from omnigraph.clusters.revision import JsonObject, RevisionContent
+from omnigraph.clusters.revision import RevisionContent
+from omnigraph.clusters.stored_documents import JsonObject
+from omnigraph.errors import OmnigraphError
 from omnigraph.policy.policy_bundle import BundleKind, parse_bundle
 
 
-def preview_grants(site: Site, desired: Desired, content: RevisionContent, plan: Plan) -> Plan:
+def preview_grants(
+    site: Site, desired: Desired, content: RevisionContent, plan: Plan, findings: ClusterFindings
+) -> Plan:
     """The plan, with the grants that each change of a policy moves."""
-    changes = (
-        replace(each, grants=_compare_grants(site, each, desired, content))
-        if each.kind is Kind.POLICY
-        else each
-        for each in plan.changes
-    )
+    changes = list(plan.changes)
+    for at, each in enumerate(changes):
+        if each.kind is Kind.POLICY:
+            try:
+                changes[at] = replace(each, grants=_compare_grants(site, each, desired, content))
+            except (OmnigraphError, UnicodeDecodeError) as error:
+                findings.add_warning("grants_preview_unavailable", each.resource, str(error))
     return replace(plan, changes=tuple(changes))
 
 
@@ -49,7 +55,9 @@ def _list_lines(data: bytes, details: Mapping[str, Any]) -> frozenset[str]:  # A
     from omnigraph.policy.decisions import Policy  # noqa: PLC0415
     from omnigraph.policy.grants import list_grants  # noqa: PLC0415
 
-    targets = details["applies_to"]
+    targets = details.get("applies_to")
+    if not targets:
+        return frozenset()
     kind = BundleKind.SERVER if "cluster" in targets else BundleKind.GRAPH
     bundle = parse_bundle(data.decode(), file="bundle", kind=kind)
     granted = list_grants(Policy(bundle))

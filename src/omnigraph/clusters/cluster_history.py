@@ -16,7 +16,8 @@ from omnigraph.clusters.cluster_findings import ClusterStopped
 from omnigraph.clusters.cluster_layout import RESOURCES, build_payload_path
 from omnigraph.clusters.cluster_world import Site, StoredWorld
 from omnigraph.clusters.desired import digest_bytes
-from omnigraph.clusters.revision import JsonObject, Revision
+from omnigraph.clusters.revision import AppliedResource, Revision
+from omnigraph.clusters.stored_documents import JsonObject
 
 # A payload is written before the revision that names it, so a young one may belong to an apply
 # that is still at work.
@@ -103,14 +104,20 @@ def _build_document(site: Site, revision: Revision) -> dict[str, Any]:  # Any: Y
             case Kind.GRAPH:
                 graphs[name] = {"schema": f"schemas/{name}.pg"} | _build_details(each.details)
             case Kind.QUERY:
-                graph = graphs[str(graph_of(address))]
+                graph_id = str(graph_of(address))
+                if graph_id not in graphs:
+                    message = f"the revision has {address} and not its graph: take another one"
+                    raise ClusterStopped("graph_not_applied", f"graph.{graph_id}", message)
+                graph = graphs[graph_id]
                 file = _name_file(address, Kind.QUERY, each.digest)
                 graph.setdefault("queries", {})[name] = {"file": file}
             case Kind.POLICY:
-                bound = [target.removeprefix("graph.") for target in each.details["applies_to"]]
+                targets = _require_detail(address, each, "applies_to", "policy_bindings_missing")
+                bound = [target.removeprefix("graph.") for target in targets]
                 policies[name] = {"file": f"policies/{name}.yaml", "applies_to": bound}
             case Kind.PROVIDER:
-                providers[name] = dict(each.details["embedding_profile"])
+                code = "embedding_provider_profile_missing"
+                providers[name] = dict(_require_detail(address, each, "embedding_profile", code))
             case _:
                 pass
     document: dict[str, Any] = {"version": 1, "storage": site.root}
@@ -118,6 +125,15 @@ def _build_document(site: Site, revision: Revision) -> dict[str, Any]:  # Any: Y
         document["providers"] = {"embedding": providers}
     document["graphs"] = graphs
     return document | ({"policies": policies} if policies else {})
+
+
+def _require_detail(address: str, resource: AppliedResource, name: str, code: str) -> Any:
+    """What a configuration must say of a resource, and an old or foreign revision may lack."""
+    found = resource.details.get(name)
+    if not found:
+        message = f"the revision does not say {name} of {address}: apply, then take the new one"
+        raise ClusterStopped(code, address, message)
+    return found  # Any: JSON
 
 
 def _build_details(details: Mapping[str, Any]) -> dict[str, Any]:  # Any: YAML

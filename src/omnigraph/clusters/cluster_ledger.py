@@ -20,7 +20,9 @@ from omnigraph.clusters.cluster_layout import (
     parse_graph_uri,
     parse_revision_path,
 )
-from omnigraph.clusters.revision import Revision, decode_revision, encode_revision
+from omnigraph.clusters.revision import Revision, encode_revision
+from omnigraph.clusters.revision_decoder import decode_revision
+from omnigraph.clusters.stored_documents import parse_object, require_number, require_text
 from omnigraph.errors import StorageError, StorageUnknownError
 from omnigraph.ids import generate_ulid
 from omnigraph.storage import Objects, open_objects
@@ -42,14 +44,15 @@ class ClusterLedger:
         if data is None:
             return None
         try:
-            document = json.loads(data)
-            if document["format"] > FORMAT_VERSION:
+            document = parse_object(data)
+            version = require_number(document.get("format"), "format")
+            if version > FORMAT_VERSION:
                 raise ClusterStopped(
-                    "unsupported_state_version", FORMAT, f"it has format {document['format']}"
+                    "unsupported_state_version", FORMAT, f"it has format {version}"
                 )
-            return str(document["cluster"])
-        except (ValueError, TypeError, KeyError) as error:
-            raise ClusterStopped("invalid_state_json", FORMAT, f"not read: {error!r}") from error
+            return require_text(document.get("cluster"), "cluster")
+        except ValueError as error:
+            raise ClusterStopped("invalid_state_json", FORMAT, f"not read: {error}") from error
 
     def create(self) -> str:
         """The id of the cluster, which is created if there is none."""
@@ -115,8 +118,8 @@ class ClusterLedger:
         if data is None:
             return None
         try:
-            number = int(json.loads(data)["revision"])
-        except (ValueError, TypeError, KeyError):
+            number = require_number(parse_object(data).get("revision"), "revision")
+        except ValueError:
             return None
         is_there = self._objects.get(build_revision_path(number)) is not None
         return number if is_there else None

@@ -7,12 +7,19 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from typing import Final
 
 from omnigraph.clusters.cluster_findings import ClusterStopped
 from omnigraph.clusters.cluster_layout import LOCK
+from omnigraph.clusters.stored_documents import (
+    JsonObject,
+    parse_object,
+    require_fields,
+    require_number,
+    require_text,
+)
 from omnigraph.errors import StorageError, StorageUnknownError
 from omnigraph.ids import generate_ulid
 from omnigraph.storage import Objects
@@ -51,16 +58,13 @@ class ClusterLock:
         if data is None:
             return None
         try:
-            document = json.loads(data)
-            if document["version"] != VERSION:
-                raise ClusterStopped(
-                    "unsupported_state_lock_version", LOCK, f"version {document['version']}"
-                )
-            found = LockRecord(**document)
-            datetime.fromisoformat(found.created_at)
-        except (ValueError, TypeError, KeyError) as error:
+            document = parse_object(data)
+            version = require_number(document.get("version"), "version")
+            if version != VERSION:
+                raise ClusterStopped("unsupported_state_lock_version", LOCK, f"version {version}")
+            return _decode_record(document)
+        except ValueError as error:
             raise ClusterStopped("invalid_state_lock", LOCK, f"not a lock: {error}") from error
-        return found
 
     @contextmanager
     def hold(self, operation: str, *, timeout_s: float) -> Iterator[LockRecord]:
@@ -107,3 +111,17 @@ class ClusterLock:
             return self._objects.put_new(LOCK, data)
         except StorageUnknownError:
             return self._objects.get(LOCK) == data
+
+
+def _decode_record(document: JsonObject) -> LockRecord:
+    require_fields(document, [each.name for each in fields(LockRecord)], "the lock")
+    created_at = require_text(document["created_at"], "created_at")
+    if datetime.fromisoformat(created_at).tzinfo is None:
+        raise ValueError("created_at has no time zone")
+    return LockRecord(
+        VERSION,
+        require_text(document["lock_id"], "lock_id"),
+        require_text(document["operation"], "operation"),
+        created_at,
+        require_number(document["pid"], "pid"),
+    )

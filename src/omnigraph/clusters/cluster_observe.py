@@ -18,7 +18,8 @@ from omnigraph.clusters.cluster_layout import (
 from omnigraph.clusters.cluster_lock import ClusterLock, LockRecord
 from omnigraph.clusters.cluster_world import GraphState, Site
 from omnigraph.clusters.desired import Desired, digest_bytes
-from omnigraph.clusters.revision import AppliedResource, JsonObject, RevisionContent, life_of
+from omnigraph.clusters.revision import AppliedResource, RevisionContent, life_of
+from omnigraph.clusters.stored_documents import JsonObject
 from omnigraph.errors import OmnigraphError, StorageError
 
 # Lives of one id that an import looks for: a ledger that was lost cannot say which it was.

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from omnigraph.clusters.addresses import Kind, build_address, graph_of, kind_of, name_of
 from omnigraph.clusters.desired import Desired, Resource, digest_document
-from omnigraph.clusters.revision import AppliedResource, JsonObject, RevisionContent, choose_life
+from omnigraph.clusters.revision import AppliedResource, RevisionContent, choose_life
+from omnigraph.clusters.stored_documents import JsonObject
 
 APPROVAL_REQUIRED: Final = "approval_required"
 NOT_APPLIED: Final = "dependency_not_applied"

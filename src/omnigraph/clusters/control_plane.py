@@ -59,13 +59,13 @@ from omnigraph.clusters.cluster_plan import DELETES_DATA, Operation, Plan, diff
 from omnigraph.clusters.cluster_world import Site, StoredWorld, open_site
 from omnigraph.clusters.desired import Desired
 from omnigraph.clusters.revision import (
-    JsonObject,
     OperationRecord,
     Revision,
     RevisionContent,
     encode_revision,
 )
 from omnigraph.clusters.saved_plan import require_unmoved
+from omnigraph.clusters.stored_documents import JsonObject
 from omnigraph.errors import OmnigraphError, StorageError
 from omnigraph.ids import generate_ulid
 
@@ -200,7 +200,7 @@ class ControlPlane:
         plan = self._build_plan(site, desired, revision)
         plan = self._preview_migrations(site, desired, revision, plan)
         content = _EMPTY if revision is None else revision.content
-        plan = preview_grants(site, desired, content, plan)
+        plan = preview_grants(site, desired, content, plan, self.findings)
         changes = [each.to_json() for each in plan.changes]
         return self._finish(
             {

@@ -1,7 +1,6 @@
 """A revision: everything that is applied to a cluster, and how it came to be.
 
-Each one is whole, so the newest is enough. An unknown field is an error: an old program that
-ignored a new field of a policy would grant too much.
+Each one is whole, so the newest is enough.
 """
 
 from __future__ import annotations
@@ -9,30 +8,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from omnigraph.clusters.addresses import Kind, kind_of, name_of
-from omnigraph.clusters.cluster_findings import ClusterStopped
-from omnigraph.clusters.cluster_layout import build_graph_folder, build_revision_path
+from omnigraph.clusters.cluster_layout import build_graph_folder
+from omnigraph.clusters.stored_documents import JsonObject
 
 FORMAT: Final = 1
-JsonObject = dict[str, Any]  # Any: a JSON document
-
-_FIELDS: Final = frozenset(
-    {
-        *("format", "revision", "parent_cas", "operation", "applied_revision", "changes"),
-        *("resource_statuses", "observations", "approval_records", "recovery_records"),
-        "tombstones",
-    }
-)
-_OPERATION_FIELDS: Final = frozenset(
-    {"id", "verb", "actor", "started_at", "recorded_at", "plan_digest"}
-)
-_DETAILS: Final = frozenset(
-    {"applies_to", "embedding_provider", "embedding_profile", "external_blob_policy", "life"}
-)
-_RESOURCE_FIELDS: Final = _DETAILS | {"digest"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +39,7 @@ class OperationRecord:
 
     def to_json(self) -> JsonObject:
         """The operation as a document; what is unknown is left out."""
-        values = {name: getattr(self, name) for name in sorted(_OPERATION_FIELDS)}
+        values = dict(sorted(asdict(self).items()))
         return {name: value for name, value in values.items() if value is not None}
 
 
@@ -144,64 +127,3 @@ def encode_revision(revision: Revision) -> bytes:
         "changes": list(revision.changes),
     }
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-
-
-def decode_revision(number: int, data: bytes) -> Revision:
-    """The revision at a place; anything that is not understood in full is refused."""
-    path = build_revision_path(number)
-    try:
-        document = json.loads(data)
-        found = document.get("format")
-        if isinstance(found, int) and found > FORMAT:
-            raise ClusterStopped(
-                "unsupported_state_version", path, f"it has format {found}; known is {FORMAT}"
-            )
-        _require_fields(document, _FIELDS, "the revision")
-        if found != FORMAT or document["revision"] != number:
-            raise ValueError(f"it says it is revision {document['revision']} of format {found}")
-        applied = document["applied_revision"]
-        _require_fields(applied, frozenset({"config_digest", "resources"}), "applied_revision")
-        _require_fields(document["operation"], _OPERATION_FIELDS, "operation")
-        content = RevisionContent(
-            applied.get("config_digest"),
-            {
-                address: _decode_resource(address, each)
-                for address, each in applied["resources"].items()
-            },
-            *(
-                dict(document[name])
-                for name in (
-                    *("resource_statuses", "observations", "approval_records"),
-                    *("recovery_records", "tombstones"),
-                )
-            ),
-        )
-        operation = OperationRecord(**{"actor": None, **document["operation"]})
-        return Revision(
-            number,
-            document["parent_cas"],
-            operation,
-            content,
-            tuple(document["changes"]),
-            compute_cas(data),
-        )
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise ClusterStopped("invalid_state_json", path, f"it cannot be read: {error}") from error
-
-
-def _decode_resource(address: str, entry: Mapping[str, Any]) -> AppliedResource:  # Any: JSON
-    if not entry.keys() <= _RESOURCE_FIELDS or not isinstance(entry["digest"], str):
-        _require_fields(entry, _RESOURCE_FIELDS, address)
-        raise ValueError(f"{address}: the digest is not a text")
-    if len(entry) == 1:
-        return AppliedResource(entry["digest"], _NO_DETAILS)
-    details = {name: value for name, value in entry.items() if name != "digest"}
-    return AppliedResource(entry["digest"], details)
-
-
-_NO_DETAILS: Final[Mapping[str, Any]] = {}  # Any: values of JSON
-
-
-def _require_fields(value: Mapping[str, Any], known: frozenset[str], name: str) -> None:
-    if unknown := sorted(value.keys() - known):
-        raise ValueError(f"{name} has fields that this program does not know: {', '.join(unknown)}")

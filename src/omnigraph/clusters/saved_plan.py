@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from omnigraph.clusters.cluster_findings import ClusterStopped
 from omnigraph.clusters.cluster_plan import Plan
 from omnigraph.clusters.desired import Desired
-from omnigraph.clusters.revision import JsonObject
+from omnigraph.clusters.stored_documents import JsonObject, parse_object
 
 
 def require_unmoved(path: Path, plan: Plan, desired: Desired) -> None:
@@ -27,9 +26,6 @@ def require_unmoved(path: Path, plan: Plan, desired: Desired) -> None:
 
 def _load_saved_plan(path: Path) -> JsonObject:
     try:
-        found = json.loads(path.read_bytes())
+        return parse_object(path.read_bytes())
     except (OSError, ValueError) as error:
         raise ClusterStopped("invalid_saved_plan", str(path), str(error)) from error
-    if not isinstance(found, dict):
-        raise ClusterStopped("invalid_saved_plan", str(path), "it is not a plan")
-    return found
