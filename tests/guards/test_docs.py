@@ -56,7 +56,13 @@ from omnigraph.versioning.schema_store import Schemas
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
 # Pages whose commands run on Spark, in the session of all tests.
-SPARK_PAGES = {"loading-at-scale.md", "pipelines.md", "pipeline-sources.md", "spark-data-source.md"}
+SPARK_PAGES = {
+    "loading-at-scale.md",
+    "pipelines.md",
+    "pipeline-changes.md",
+    "pipeline-sources.md",
+    "spark-data-source.md",
+}
 FOLLOWED = [
     pytest.param(
         page,

@@ -17,6 +17,7 @@ commits them.
     staged_load         the results of all splits, and where each record is
     constraint_checks   compares a staged load with itself and with the committed tables, by hash
     key_join            its tasks: duplicate, missing and shared keys, and edge counts
+    load_deletions      what a load ends besides what it writes: named entities, missing ones
     bulk_violations     reads suspected rows back and validates them by value
     bulk_rejects        rejected records, as an error and as a Parquet file
     bulk_commit         the transaction of a valid load

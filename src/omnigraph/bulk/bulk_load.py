@@ -20,6 +20,7 @@ from omnigraph.bulk.bulk_rejects import (
     RawRequest,
     RejectedRecord,
     build_refusal,
+    list_keys,
     locate_rejects,
     read_raw_records,
     write_rejects,
@@ -30,10 +31,12 @@ from omnigraph.bulk.bulk_violations import (
     RejectedRow,
     Validation,
     ValidationResult,
+    add_rejected_reason,
     validate_suspects,
 )
 from omnigraph.bulk.constraint_checks import ConstraintCheckResult, check_constraints
 from omnigraph.bulk.key_join import clear_wanted_cache
+from omnigraph.bulk.load_deletions import DeletionPlanner, PlannedDeletions
 from omnigraph.bulk.row_checks import SPLIT_PROBLEMS_MAX, RecordProblem
 from omnigraph.bulk.split_writer import SplitResult, check_headers, write_split
 from omnigraph.bulk.splits import (
@@ -77,7 +80,6 @@ REJECTS_MAX: Final = 1_000_000
 _SPLIT_REJECTS_MAX: Final = 100_000
 # Nodes that are rejected take edges with them, whose absence may break a rule again.
 ROUNDS_MAX: Final = 8
-_REJECTED: Final = "its record was rejected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ class BulkLoad:
         self._place = place
         self._source = source
         self._terms = terms
-        self._keys = keys
+        self._keys = self._view_keys = keys
         self._id = generate_ulid()
         self._folder = layout.build_staging_folder(self._id)
         self._runner = TrackingRunner(runner, place, self._folder)
@@ -118,6 +120,7 @@ class BulkLoad:
         self._raws: dict[tuple[int, int], RawRecord] = {}
         self.rejected = 0
         self.rejects: str | None = None
+        self.deleted: Mapping[str, int] = {}
         self._writes_all = False
 
     @property
@@ -142,13 +145,24 @@ class BulkLoad:
                 self.discard_rows()
             if self._load is None:
                 self._write_splits(view)
-            examined = self._check_load(view)
-            made = build_load_transaction(self._staged_load, examined, view, request)
+            ending = self._plan_deletions(view, request)
+            examined = self._check_load(ending.view)
+            loaded = build_load_transaction(self._staged_load, examined, ending.view, request)
+            made = ending.add_to(loaded, self._staged_load)
             return made if made.effects or not self._source.skips_unchanged else None
         except BaseException:
             self.discard_rows()
             self.finish()
             raise
+
+    def _plan_deletions(self, view: View, request: Request) -> PlannedDeletions:
+        """What else the load does to a view: its rows are compared with what is left."""
+        load, pieces = self._staged_load, self._pieces or ()
+        if load.has_problems and not self._terms.is_quarantine:
+            return PlannedDeletions(view)
+        planned = DeletionPlanner(load, view, self._keys, pieces).plan(self._source, request)
+        self._view_keys, self.deleted = planned.keys or self._keys, planned.counts
+        return planned
 
     def discard_rows(self) -> None:
         """Remove the rows that were written: no commit holds them."""
@@ -230,21 +244,21 @@ class BulkLoad:
             after_sweep=self._sweeps.find_newest(),
             skips_unchanged=self._source.skips_unchanged and not self._writes_all,
         )
-        units = tuple(InputSplit(job, number, piece) for number, piece in enumerate(self._pieces))
+        written = (piece for piece in self._pieces if not piece.is_deletion)
+        units = tuple(InputSplit(job, number, piece) for number, piece in enumerate(written))
         if wrong := check_headers(units):
             self._load = StagedLoad(job, *zip(*wrong, strict=True))
             return
-        written = self._runner.run(units, write_split, stage="write")
-        self._load = StagedLoad(job, units, tuple(written))
+        results = self._runner.run(units, write_split, stage="write")
+        self._load = StagedLoad(job, units, tuple(results))
 
     def _validate_rows(self, examined: ConstraintCheckResult, view: View) -> ValidationResult:
         """What is wrong between rows; refused unless records may be left out."""
         is_quarantine = self._terms.is_quarantine
         judgement = ValidationResult()
         if examined.suspects:
-            validation = Validation(
-                self._staged_load, view, self._keys, self._runner, is_quarantine
-            )
+            load, keys = self._staged_load, self._view_keys
+            validation = Validation(load, view, keys, self._runner, is_quarantine)
             judgement = validate_suspects(examined, validation)
             judgement = replace(judgement, rejected=self._with_rejected_ends(judgement.rejected))
         rejects = [*self._collect_split_rejects(), *map(self._build_reject, judgement.rejected)]
@@ -383,7 +397,7 @@ class BulkLoad:
         if not self._terms.is_quarantine:
             # Mending the record mends the edge.
             return [each for each in judged if not is_lost(each)]
-        return [_add_rejected_reason(each) if is_lost(each) else each for each in judged]
+        return [add_rejected_reason(each) if is_lost(each) else each for each in judged]
 
     def _find_unidentified_nodes(
         self, lacking: Sequence[RejectedRow]
@@ -397,7 +411,7 @@ class BulkLoad:
         rejects = [*self._collect_split_rejects(), *map(self._build_reject, self._judged)]
         with suppress(OmnigraphError):
             self._read_raw_records(
-                chain(_list_keys(rejects), ((each.split, each.number) for each in lacking))
+                chain(list_keys(rejects), ((each.split, each.number) for each in lacking))
             )
         nameless = (each.key for each in rejects if each.violation.entity_id is None)
         raws = [self._raws[key] for key in nameless if key in self._raws]
@@ -474,7 +488,7 @@ class BulkLoad:
             return list(rejects)
         # What is wrong with rows matters more than where they came from.
         with suppress(OmnigraphError):
-            self._read_raw_records(_list_keys(rejects))
+            self._read_raw_records(list_keys(rejects))
             return locate_rejects(rejects, self._raws, locate)
         return list(rejects)
 
@@ -484,17 +498,3 @@ class BulkLoad:
         # Any failure: it must not hide why the rows are not wanted.
         with suppress(Exception):
             discard_staged(get_stores(self._place), self._folder, kept=kept)
-
-
-def _list_keys(rejects: Iterable[RejectedRecord]) -> Iterator[tuple[int, int]]:
-    """The keys of rejected rows, and of the earlier ones that have their ids."""
-    for reject in rejects:
-        yield reject.key
-        if reject.earlier is not None:
-            yield reject.earlier
-
-
-def _add_rejected_reason(judged: RejectedRow) -> RejectedRow:
-    violation = judged.violation
-    message = f"{violation.message}: {_REJECTED}"
-    return replace(judged, violation=replace(violation, message=message))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -118,6 +118,14 @@ def _with_origin(
     other = None if earlier is None else earlier.location
     violation = reject.violation.move(origin.location, other)
     return replace(reject, violation=violation, origin=origin)
+
+
+def list_keys(rejects: Iterable[RejectedRecord]) -> Iterator[tuple[int, int]]:
+    """The keys of rejected rows, and of the earlier ones that have their ids."""
+    for reject in rejects:
+        yield reject.key
+        if reject.earlier is not None:
+            yield reject.earlier
 
 
 def build_refusal(rejects: Sequence[RejectedRecord], count: int) -> WriteRefusedError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -60,6 +60,15 @@ class BulkSource(ABC):
     def skips_unchanged(self) -> bool:
         """Whether a merge writes only rows that differ from those that are committed."""
         return False
+
+    @property
+    def snapshot_types(self) -> frozenset[str]:
+        """The types of which it has all entities there are: committed ones that it lacks end."""
+        return frozenset()
+
+    def accept_missing(self, type_name: str, missing: int, committed: int) -> None:
+        """Refuse to end so many of the committed entities of a type, because they are lacking."""
+        del type_name, missing, committed
 
     def accept_counts(self, counts: LoadCounts) -> None:
         """Refuse to commit a load of which too much was left out."""
@@ -150,12 +159,16 @@ def batch_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator
         yield pa.Table.from_batches(waiting, schema)
 
 
-def stage_rows(notes: Objects, folder: str, rows: pa.Table, *, type_name: str) -> FileRange:
+def stage_rows(
+    notes: Objects, folder: str, rows: pa.Table, *, type_name: str, is_deletion: bool = False
+) -> FileRange:
     """Stage rows of a type as a piece."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         writer.write_table(rows)
-    piece = FileRange(_NO_FILE, Format.ARROW, "table", type_name, rows=rows.num_rows)
+    piece = FileRange(
+        _NO_FILE, Format.ARROW, "table", type_name, rows=rows.num_rows, is_deletion=is_deletion
+    )
     return _stage_object(notes, folder, bytes(sink.getvalue()), piece)
 
 
@@ -164,10 +177,7 @@ _NO_FILE = SourceFile("", 0, "")
 
 def _stage_object(notes: Objects, folder: str, data: bytes, piece: FileRange) -> FileRange:
     path = write_note(notes, folder, data, kind="input")
-    file = SourceFile(f"{STAGED}{path}", len(data), "")
-    return FileRange(
-        file, piece.format, piece.name, piece.type, piece.start, piece.end, rows=piece.rows
-    )
+    return replace(piece, file=SourceFile(f"{STAGED}{path}", len(data), ""))
 
 
 def _split_lines(data: bytes) -> Iterator[bytes]:

@@ -76,6 +76,8 @@ _EXEMPT: Final = -1
 # The unit of what no record of the load can be blamed for.
 NO_SPLIT: Final = -1
 
+_REJECTED: Final = "its record was rejected"
+
 # The number of a row in its unit, and the unit.
 NUMBER: Final = "@number"
 SPLIT: Final = "@unit"
@@ -96,6 +98,13 @@ class RejectedRow:
     violation: Violation
     missing_node: tuple[str, str] | None = None
     earlier: tuple[int, int] | None = None
+
+
+def add_rejected_reason(judged: RejectedRow) -> RejectedRow:
+    """An edge that lacks a node, because the record of that was rejected."""
+    violation = judged.violation
+    message = f"{violation.message}: {_REJECTED}"
+    return replace(judged, violation=replace(violation, message=message))
 
 
 @dataclass

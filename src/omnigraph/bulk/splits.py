@@ -116,7 +116,8 @@ class FileRange:
     """A part of an input file: bytes, row groups or stripes from `start` to before `end`.
 
     `name` stands for the file in messages, `type` is that of the rows of a table. `csv` is the same
-    part of a CSV file, which may start within quotes.
+    part of a CSV file, which may start within quotes. With `is_deletion` the rows name entities
+    that end.
     """
 
     file: SourceFile
@@ -128,6 +129,7 @@ class FileRange:
     is_compressed: bool = False
     rows: int = 0
     csv: CsvRange | None = None
+    is_deletion: bool = False
 
 
 @dataclass(frozen=True, slots=True)

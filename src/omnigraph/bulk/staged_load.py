@@ -35,6 +35,11 @@ class StagedLoad:
         """Where the records are."""
         return build_locations(self.splits, [written.lines for written in self.results])
 
+    @property
+    def has_problems(self) -> bool:
+        """Whether records were refused when the units were written."""
+        return any(each.problem_count for each in self.results)
+
     def list_types(self, view: View) -> list[TypeKey]:
         """The types that occur, also without rows: nodes by name, then edges by name."""
         found = {name for written in self.results for name in written.types}

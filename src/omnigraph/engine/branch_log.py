@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from omnigraph.engine import arguments, feed
 from omnigraph.engine.branch import Branch
-from omnigraph.engine.commit import Commit, commit_of, counts_of
+from omnigraph.engine.commit import Commit, changes_of, commit_of, counts_of
 from omnigraph.engine.entity_changes import parse_filters
 
 
@@ -46,6 +46,14 @@ class BranchLog:
         nodes, edges = counts_of(record)
         found = {f"node:{name}": count for name, count in sorted(nodes.items())}
         return found | {f"edge:{name}": count for name, count in sorted(edges.items())}
+
+    def count_deleted(self, commit: str) -> dict[str, int]:
+        """How many entities a commit ended, by type."""
+        record = self._session.resources.history.read_commit(
+            arguments.require_text("commit", commit)
+        )
+        counts = changes_of(record)
+        return {str(name): each.deleted for name, each in counts.items() if each.deleted}
 
     def find_span(self, start: str, *, rows_max: int) -> tuple[str, str]:
         """Commits after a start, up to where they wrote so many entities, about.

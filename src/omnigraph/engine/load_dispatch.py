@@ -129,6 +129,8 @@ def load_source(
         load.finish()
     counts = operation.counts if operation.counts is not None and not written.is_repeated else None
     result = _build_result(session, stream, request, (written, terms), counts)
+    if load.deleted and counts is not None:
+        result = replace(result, deleted=load.deleted)
     if not is_quarantine:
         return result
     return replace(result, rejected=load.rejected, rejects=load.rejects)

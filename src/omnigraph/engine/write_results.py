@@ -39,6 +39,8 @@ class LoadResult:
     is_dry: bool = False
     # Whether it made no commit, because it changes nothing; `commit` is the newest one then.
     is_unchanged: bool = False
+    # How many entities of which types it ended; only a load of a pipeline ends any by itself.
+    deleted: Mapping[str, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         rejected = "" if self.rejected is None else f", rejected={self.rejected}"

@@ -68,6 +68,7 @@
     ├── SourceRefusedError            a source of a pipeline does not hold what its definition says
     ├── ApprovalRequiredError         a run would replace data without an approval
     ├── TooManyRejectedError          a run would leave out more rows than its target tolerates
+    ├── TooManyDeletedError           a run would delete more entities than a rule allows
     ├── TooFewRowsError               a run would load fewer rows than its target expects
     ├── ExpectationFailedError        rows of a run are not as a rule expects; carries the counts
     ├── RunFailedError                targets of a run failed; carries the id of the run
@@ -115,6 +116,7 @@ from omnigraph.errors.pipeline_errors import (
     SourceFailedError,
     SourceRefusedError,
     TooFewRowsError,
+    TooManyDeletedError,
     TooManyRejectedError,
 )
 from omnigraph.errors.policy_errors import (
@@ -257,6 +259,7 @@ __all__ = [
     "TagExistsError",
     "TagNotFoundError",
     "TooFewRowsError",
+    "TooManyDeletedError",
     "TooManyRejectedError",
     "TypeNotFoundError",
     "UnknownParameterError",

@@ -32,6 +32,7 @@ from omnigraph.errors.pipeline_errors import (
     SecretMissingError,
     SourceRefusedError,
     TooFewRowsError,
+    TooManyDeletedError,
     TooManyRejectedError,
 )
 from omnigraph.errors.policy_errors import PolicyDeniedError
@@ -101,6 +102,7 @@ _CODES: Final[dict[type[OmnigraphError], ErrorCode | None]] = {
             StorageRefusedError,
             ExpectationFailedError,
             TooFewRowsError,
+            TooManyDeletedError,
             TooManyRejectedError,
             WriteRefusedError,
             WrongQueryKindError,

@@ -82,6 +82,21 @@ class TooFewRowsError(OmnigraphError):
         self.minimum = minimum
 
 
+class TooManyDeletedError(OmnigraphError):
+    """A run that would delete more entities than a rule allows; nothing was committed."""
+
+    code = "too_many_deleted"
+
+    def __init__(self, type_name: str, missing: int, entities: int, *, allowed: str) -> None:
+        super().__init__(
+            f"{type_name}: the source lacks {missing} of {entities} entities, and {allowed} may be"
+            " deleted",
+            hint="look whether the source is complete, or raise 'delete_missing'",
+        )
+        self.missing = missing
+        self.entities = entities
+
+
 class ExpectationFailedError(OmnigraphError):
     """Rows of a run are not as a rule expects; nothing was committed.
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import functions
 
@@ -28,6 +29,7 @@ from omnigraph.spark.job_cancellation import cancel_on_error
 from omnigraph.spark.spark_failures import FAILURES, error_of
 from omnigraph.spark.spark_jobs import SparkRunner, report_progress
 from omnigraph.spark.spark_session import ANSI, get_session, is_ansi
+from omnigraph.writers.inputs.input_tables import DELETED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -58,6 +60,19 @@ class FrameSource(BulkSource):
     locator: LocateOrigins | None = None
     on_accept: Callable[[LoadCounts], None] | None = None
     only_changed: bool = False
+    # The types of which the frames have all entities, and what is asked before others end.
+    whole_types: frozenset[str] = frozenset()
+    on_missing: Callable[[str, int, int], None] | None = None
+
+    @property
+    def snapshot_types(self) -> frozenset[str]:
+        """The types whose committed entities end if the frames lack them."""
+        return self.whole_types
+
+    def accept_missing(self, type_name: str, missing: int, committed: int) -> None:
+        """Ask whether so many entities may end."""
+        if self.on_missing is not None:
+            self.on_missing(type_name, missing, committed)
 
     @property
     def skips_unchanged(self) -> bool:
@@ -108,15 +123,15 @@ class FrameSource(BulkSource):
                 report_progress(self.spark, stage, None, self.progress),
             ):
                 rows = frame.mapInArrow(run_batches, _STAGED).toArrow()
-            if not rows.num_rows:
-                schema = frame.limit(0).toArrow().schema
+            ordered = rows.sort_by([("partition", "ascending"), ("number", "ascending")])
+            pieces = [pickle.loads(each) for each in ordered["piece"].to_pylist()]  # noqa: S301 — written by our own tasks
+            if all(each.is_deletion for each in pieces):
+                schema = frame.drop(DELETED).limit(0).toArrow().schema
                 notes = get_stores(place).objects
-                yield stage_rows(notes, folder, schema.empty_table(), type_name=type_name)
+                pieces.append(stage_rows(notes, folder, schema.empty_table(), type_name=type_name))
         except FAILURES as error:
             raise error_of(stage, error) from error
-        ordered = rows.sort_by([("partition", "ascending"), ("number", "ascending")])
-        for packed in ordered["piece"].to_pylist():
-            yield pickle.loads(packed)  # noqa: S301 — written by our own tasks
+        yield from pieces
 
 
 def stage_partition(
@@ -138,9 +153,28 @@ def stage_partition(
     with mark_running(notes, folder):
         for number, rows in enumerate(batch_rows(iter_batches(), first.schema)):
             require_running_load(notes, folder)
-            piece = pickle.dumps(stage_rows(notes, folder, rows, type_name=type_name))
-            row = {"partition": [partition], "number": [number], "piece": [piece]}
-            yield pa.RecordBatch.from_pydict(row, schema=_STAGED_SCHEMA)
+            pieces = [
+                pickle.dumps(
+                    stage_rows(notes, folder, part, type_name=type_name, is_deletion=is_deletion)
+                )
+                for part, is_deletion in split_deletions(rows)
+            ]
+            found = [[partition] * len(pieces), [number] * len(pieces), pieces]
+            yield pa.record_batch(found, schema=_STAGED_SCHEMA)
+
+
+def split_deletions(rows: pa.Table) -> Iterator[tuple[pa.Table, bool]]:
+    """Rows to write, and those that name entities which end, if any row says so."""
+    if DELETED not in rows.column_names:
+        yield rows, False
+        return
+    # Rules that end nothing have no such column.
+    is_deleted = pc.fill_null(rows[DELETED], False)
+    rows = rows.drop_columns([DELETED])
+    for part, is_deletion in ((pc.invert(is_deleted), False), (is_deleted, True)):
+        found = rows.filter(part)
+        if found.num_rows:
+            yield found, is_deletion
 
 
 def make_runner(source: object, progress: StageProgress | None) -> SparkRunner:
@@ -178,6 +212,8 @@ def load_frames(  # noqa: PLR0913 — one keyword for each decision of the calle
     locate: LocateOrigins | None = None,
     accept: Callable[[LoadCounts], None] | None = None,
     only_changed: bool = False,
+    whole_types: frozenset[str] = frozenset(),
+    accept_missing: Callable[[str, int, int], None] | None = None,
 ) -> LoadResult:
     """Load DataFrames, each with the type of its rows, in one commit for all of them or none.
 
@@ -186,10 +222,22 @@ def load_frames(  # noqa: PLR0913 — one keyword for each decision of the calle
     on the one that the frames belong to. `staged` is called when all rows were evaluated, and may
     refuse them; `locate` finds the records of rejected rows by the column `@origin`;
     `accept` is called before the commit, and may refuse to leave so many rows out. With
-    `only_changed` a merge leaves rows alone that are the same, and makes no commit of none.
+    `only_changed` a merge leaves rows alone that are the same, and makes no commit of none. Rows
+    whose column `@deleted` is true end their entities. Of `whole_types` the frames have all
+    entities: others end, if `accept_missing` does not refuse it.
     """
     return branch.load(
-        FrameSource(tuple(frames), spark, progress, staged, locate, accept, only_changed),
+        FrameSource(
+            tuple(frames),
+            spark,
+            progress,
+            staged,
+            locate,
+            accept,
+            only_changed,
+            whole_types,
+            accept_missing,
+        ),
         mode=mode,
         key=key,
         message=message,

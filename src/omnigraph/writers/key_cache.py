@@ -179,6 +179,10 @@ class KeyCache:
         # Those that some set uses.
         self._bases: weakref.WeakSet[_BaseIds] = weakref.WeakSet()
 
+    def create_empty(self) -> KeyCache:
+        """A cache of its own, for a view of tables that no commit has."""
+        return KeyCache(self._log)
+
     def find_existing(self, view: View, type_key: TypeKey, ids: pa.Array) -> pa.Array:
         """Which of the ids the type holds at a snapshot, as a mask."""
         pin = view.snapshot.pins[str(type_key)]

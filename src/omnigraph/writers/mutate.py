@@ -323,6 +323,14 @@ class Deletions:
             {str(type_key): build_condition_reads(self._view, type_key, conditions, params)}
         )
 
+    def delete_ids(self, type_key: TypeKey, ids: pa.Array) -> None:
+        """Delete the entities of a type that have one of some ids, as far as they exist."""
+        columns = [*_copies_schema_of(type_key).names]
+        found = self._view.open_table(type_key).find(ID_COLUMN, ids, columns=columns)
+        self._budget.spend_bytes(found.nbytes)
+        self._add_found(type_key, found)
+        self._reads.append({str(type_key): ReadSet(ids=IdSet(ids))})
+
     def finish_deletes(self, committed: CommittedState) -> None:
         """Look up what was asked for, and delete the edges of all deleted nodes."""
         for (type_key, column), values in self._asked.items():

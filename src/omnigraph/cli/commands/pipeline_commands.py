@@ -212,12 +212,18 @@ def schedule(
     is_followed: Annotated[
         bool, typer.Option("--follow", help="Go on with what becomes due, until interrupted.")
     ] = False,
+    approved: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--approve", metavar="DIGEST", help="A definition that may overwrite data; repeatable."
+        ),
+    ] = None,
     is_json: JSON = False,
 ) -> None:
     """Run the pipelines of a folder whose schedule says that they are due."""
     due = _import_module("run.scheduler")
     options = _import_module("run.pipeline_run").RunOptions(
-        actor=scope.actor, spark=_build_spark_options(spark)
+        actor=scope.actor, spark=_build_spark_options(spark), approved=tuple(approved or ())
     )
     with handle_interrupts(lambda: _UNSURE):
         while True:

@@ -185,12 +185,17 @@ def _format_targets(targets: Iterable[TargetRun]) -> list[str]:
         (
             target.target,
             target.status,
-            format_count(target.written, "entity", plural="entities"),
+            format_count(target.written, "entity", plural="entities") + _format_deleted(target),
             _format_commit(target),
         )
         for target in targets
     ]
     return align_columns(rows) if rows else []
+
+
+def _format_deleted(target: TargetRun) -> str:
+    count = sum(target.deleted.values())
+    return f", {count} deleted" if count else ""
 
 
 def _format_rejected(targets: Iterable[TargetRun]) -> Iterator[str]:

@@ -8,6 +8,8 @@ ignored; reading does not stop at the first problem; a definition never holds th
     config_schema          every section and its fields; the reference page is generated from it
     source_reader          the sources of a definition
     mapping_reader         the mappings of a definition, or of a `.map.yaml` file
+    expectations           what rules expect of their rows
+    deletion_rules         what rules delete
     definition             a definition as frozen data, and its schedule
     secret_resolver        `${NAME}`, resolved from the environment when a run begins
     definition_validator   all checks of a definition: fields, schemas, expressions, columns

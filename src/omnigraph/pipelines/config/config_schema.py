@@ -8,7 +8,12 @@ from __future__ import annotations
 from typing import Final
 
 from omnigraph.config.yaml_reader import FieldKind, FieldSpec, SectionSchema
-from omnigraph.pipelines.config.operations_schema import EXPECT_FIELD, EXPECTATION
+from omnigraph.pipelines.config.operations_schema import (
+    DELETION_FIELDS,
+    EXPECT_FIELD,
+    EXPECTATION,
+    OP,
+)
 from omnigraph.pipelines.config.text_encodings import (
     ENCODINGS,
     UTF_8,
@@ -155,6 +160,7 @@ _RULE_FIELDS: Final = (
         (),
     ),
     FieldSpec("id", FieldKind.VALUE, "The id of the entity, for types without a key."),
+    *DELETION_FIELDS,
     EXPECT_FIELD,
 )
 NODE_RULE: Final = SectionSchema(
@@ -433,6 +439,7 @@ SECTION_SCHEMAS: Final = (
     EDGE_RULE,
     VALUE,
     CHUNK,
+    OP,
     EXPECTATION,
     FILES,
     POSTGRES,

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 from croniter import croniter
 
 from omnigraph.config.yaml_reader import Position
+from omnigraph.pipelines.config.deletion_rules import ChangeOperations
 from omnigraph.pipelines.config.expectations import (
     DEFAULT_REJECT_LIMIT,
     Expectation,
@@ -187,6 +188,11 @@ def is_incremental(source: Source) -> bool:
             return False
 
 
+def is_partial(source: Source) -> bool:
+    """Whether a run reads only what is new in a source."""
+    return is_incremental(source) or isinstance(source, FeedSource | KafkaSource)
+
+
 @dataclass(frozen=True, slots=True)
 class TargetGraph:
     """A graph that is written to: its address, and a schema to check with before it exists."""
@@ -342,6 +348,10 @@ class MappingRule:
     latest: tuple[str, ...] = ()
     id: Value | None = None
     ends: tuple[Endpoint, Endpoint] | None = None
+    # Which records delete their entities.
+    operations: ChangeOperations | None = None
+    # How many entities of the type that the source lacks are deleted at most; None if none are.
+    missing_max: RejectLimit | None = None
     expectations: tuple[Expectation, ...] = ()
     # Of its fields by their names, and of each property by `set.` and its name.
     positions: Mapping[str, Position] = field(default_factory=dict, repr=False, compare=False)
@@ -354,6 +364,11 @@ class MappingRule:
     def is_edge(self) -> bool:
         """Whether it gives edges."""
         return self.ends is not None
+
+    @property
+    def deletes(self) -> bool:
+        """Whether a run may delete entities for it."""
+        return self.operations is not None or self.missing_max is not None
 
 
 @dataclass(frozen=True, slots=True)

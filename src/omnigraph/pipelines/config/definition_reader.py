@@ -29,9 +29,11 @@ from omnigraph.pipelines.config.definition import (
     RecordMapping,
     Retry,
     RunBranch,
+    SqlSource,
     Target,
     TargetGraph,
     is_incremental,
+    is_partial,
     is_schedule,
 )
 from omnigraph.pipelines.config.expectations import read_reject_limit
@@ -273,11 +275,27 @@ def _check_rule_sources(
 def _check_increments(pipeline: Pipeline, findings: Findings) -> None:
     """Report targets that what is new would replace as if it were everything."""
     parts = [name for name, source in pipeline.sources.items() if is_incremental(source)]
+    _check_snapshots(pipeline, findings)
     for target in pipeline.targets if parts else ():
         if target.mode == "overwrite":
             message = f"'mode: overwrite' would leave only what is new in {', '.join(parts)}"
             hint = "use mode merge, or read the whole source"
             findings.add_problem(target.position, message, hint=hint)
+
+
+def _check_snapshots(pipeline: Pipeline, findings: Findings) -> None:
+    """Report rules that would delete what is merely not new in their sources."""
+    parts = [name for name, source in pipeline.sources.items() if is_partial(source)]
+    for target in pipeline.targets:
+        own = Findings(target.mapping.file, paths=target.mapping.paths)
+        for rule in target.mapping.rules if parts else ():
+            read = rule.source or next(iter(pipeline.sources))
+            is_query = isinstance(pipeline.sources.get(read), SqlSource)
+            if rule.missing_max is not None and (read in parts or is_query):
+                message = f"{rule.type_name}: a run reads only what is new in {', '.join(parts)}"
+                hint = "'delete_missing' needs a source that has all records in every run"
+                own.add_problem(rule.position_of("delete_missing"), message, hint=hint)
+        findings.problems.extend(own.problems)
 
 
 def _resolve_path(text: str | None, reader: SourceReader) -> Path | None:

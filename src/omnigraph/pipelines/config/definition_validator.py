@@ -121,6 +121,9 @@ def validate_pipeline(
         if looks_at_files:
             looking.find_headers()
         looking.check_all()
+        if pipeline.overwrites and pipeline.schedule is not None:
+            approval = f"--approve {pipeline.digest}"
+            notes.append(f"'mode: overwrite' needs an approval: run the schedule with {approval}")
     return ValidationReport(
         pipeline.name,
         pipeline.file,
@@ -408,6 +411,8 @@ def _iter_expressions(mapped: RecordMapping) -> Iterator[tuple[str, Position]]:
         )
         if rule.chunk is not None:
             yield rule.chunk.sql, rule.chunk.position
+        if rule.operations is not None:
+            yield rule.operations.sql, rule.operations.position
         for value in _iter_values(rule):
             yield from ((sql, value.position) for sql in _list_sql_parts(value))
 

@@ -34,8 +34,12 @@ class RejectLimit:
         """Whether so many of all rows may be left out; never all of them."""
         if not rejected:
             return True
+        return rejected < rows and self.allows_missing(rejected, rows)
+
+    def allows_missing(self, missing: int, rows: int) -> bool:
+        """Whether so many of all entities may be deleted: all of them, if the limit says so."""
         most = rows * self.percent / 100 if self.count is None else self.count
-        return rejected < rows and rejected <= most
+        return missing <= most
 
     def __str__(self) -> str:
         return f"{self.percent:g}%" if self.count is None else str(self.count)
@@ -118,14 +122,20 @@ def _read_check(section: Section, findings: Findings) -> Check | None:
 
 def read_reject_limit(section: Section, findings: Findings) -> RejectLimit:
     """The limit in the field `max_rejected` of a section."""
-    text = section.get_text("max_rejected").strip()
+    return read_share("max_rejected", section, findings) or DEFAULT_REJECT_LIMIT
+
+
+def read_share(
+    name: str, section: Section, findings: Findings, *, of: str = "rows"
+) -> RejectLimit | None:
+    """The number, or the share of all, in a field of a section; None if it has none."""
+    text = (section.find_text(name) or "").strip()
     if text.isdecimal():
         return RejectLimit(count=int(text))
     share = _PERCENT.fullmatch(text)
     if share is not None and float(share[1]) <= _PERCENT_MAX:
         return RejectLimit(percent=float(share[1]))
     if text:
-        message = f"'{sanitize_text(text)}' is not a number of rows or a share of them"
-        hint = "write 100, or 5%"
-        findings.add_problem(section.position_of("max_rejected"), message, hint=hint)
-    return DEFAULT_REJECT_LIMIT
+        message = f"'{sanitize_text(text)}' is not a number of {of} or a share of them"
+        findings.add_problem(section.position_of(name), message, hint="write 100, or 5%")
+    return None

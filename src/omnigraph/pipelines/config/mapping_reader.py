@@ -30,6 +30,11 @@ from omnigraph.pipelines.config.definition import (
     MappingRule,
     Value,
 )
+from omnigraph.pipelines.config.deletion_rules import (
+    find_conflicts,
+    read_delete_limit,
+    read_operations,
+)
 from omnigraph.pipelines.config.expectations import read_expectations
 
 _EXPLODE: Final = re.compile(r"(.+?)\s+as\s+([A-Za-z_][A-Za-z0-9_]*)\s*", re.DOTALL | re.I)
@@ -66,6 +71,8 @@ def _read_rule(node: yaml.Node, shape: SectionSchema, findings: Findings) -> Map
     given: yaml.Node | None = section.values["id"]
     if section.has_field("where"):
         _check_nested_select(section.get_text("where"), section.position_of("where"), findings)
+    for message in find_conflicts(section):
+        findings.add_problem(section.position_of("delete_missing"), message)
     return MappingRule(
         type_name=section.get_text("type"),
         position=section.position,
@@ -78,6 +85,8 @@ def _read_rule(node: yaml.Node, shape: SectionSchema, findings: Findings) -> Map
         latest=tuple(section.values["latest"]),
         id=None if given is None else read_value(given, "id", findings),
         ends=ends,
+        operations=read_operations(section.values["op"], findings),
+        missing_max=read_delete_limit(section, findings),
         expectations=tuple(read_expectations(section.values["expect"], findings)),
         positions=dict(_iter_positions(section)),
     )

@@ -41,3 +41,21 @@ EXPECTATION: Final = SectionSchema(
 EXPECT_FIELD: Final = FieldSpec(
     "expect", FieldKind.SECTIONS, "What is expected of the rows.", False, ()
 )
+OP: Final = SectionSchema(
+    "op",
+    "Which records of change data insert, update and delete. Any other value is a bad record.",
+    (
+        FieldSpec("column", FieldKind.SQL, "The expression that says it: usually a column.", True),
+        FieldSpec("insert", FieldKind.TEXTS, "Values that insert.", False, ("insert",)),
+        FieldSpec("update", FieldKind.TEXTS, "Values that update.", False, ("update",)),
+        FieldSpec("delete", FieldKind.TEXTS, "Values that delete.", False, ("delete",)),
+    ),
+)
+DELETION_FIELDS: Final = (
+    FieldSpec("op", FieldKind.SECTION, "The column that says whether a record deletes its entity."),
+    FieldSpec(
+        "delete_missing",
+        FieldKind.TEXT,
+        "Delete the entities of the type that the source lacks, at most so many: `100`, `5%`.",
+    ),
+)

@@ -60,6 +60,8 @@ class TargetRun:
     rows_read: int | None = None
     # What was written, by type.
     entities: Mapping[str, int] = field(default_factory=dict)
+    # What was deleted, by type, with the edges of deleted nodes.
+    deleted: Mapping[str, int] = field(default_factory=dict)
     # None where only the commit is known.
     rejected: int | None = 0
     # The file that lists the records that were left out.
@@ -98,8 +100,10 @@ class TargetRun:
             "status": self.status,
             "commit_id": self.commit,
             "entities": dict(self.entities),
+            "deleted": dict(self.deleted),
             "rows_read": self.rows_read,
             "rows_written": self.written,
+            "rows_deleted": sum(self.deleted.values()),
             "rows_rejected": self.rejected,
             "rejects": self.rejects,
             "attempts": self.attempts,

@@ -41,9 +41,10 @@ def check_mapping(mapped: RecordMapping, catalog: Catalog, *, mode: str) -> Find
             continue
         _check_values(rule, type_, findings)
         _check_required(rule, type_, findings, mode=mode)
-        if rule.latest and rule.id is None and type_.key is None:
-            message = f"{type_.name} has no key by which its last record is found"
-            findings.add_problem(rule.position_of("latest"), message, hint="give it an 'id'")
+        _check_identity(rule, type_, findings)
+        if rule.deletes and mode != MERGE:
+            message = f"{type_.name}: 'mode: {mode}' deletes nothing by records"
+            findings.add_problem(rule.position, message, hint="use mode merge")
         if isinstance(type_, EdgeType) and rule.ends is not None:
             for end, node in zip(rule.ends, (type_.source, type_.target), strict=True):
                 _check_end(rule, end, catalog.nodes[node], findings)
@@ -68,6 +69,17 @@ def _find_type(
             rule.position_of("type"), f"the schema has no {noun} type '{name}'", hint=hint
         )
     return found
+
+
+def _check_identity(rule: MappingRule, type_: NodeType | EdgeType, findings: Findings) -> None:
+    """Report what needs to know which entity a record is about, where nothing says it."""
+    if rule.id is not None or type_.key is not None:
+        return
+    uses = {"latest": bool(rule.latest), "op": rule.operations is not None}
+    uses["delete_missing"] = rule.missing_max is not None
+    for name in (name for name, is_used in uses.items() if is_used):
+        message = f"{type_.name} has no key by which '{name}' finds the records of an entity"
+        findings.add_problem(rule.position_of(name), message, hint="give it an 'id'")
 
 
 def _check_values(rule: MappingRule, type_: NodeType | EdgeType, findings: Findings) -> None:

@@ -27,6 +27,7 @@ from omnigraph.pipelines.mapping.mapping_sql import (
     MappedColumn,
     MappingSteps,
     build_steps,
+    build_values_condition,
     expand_stars,
     is_column_name,
     quote_name,
@@ -49,7 +50,7 @@ from omnigraph.spark.sql_analysis import (
     select_items,
 )
 from omnigraph.writers.inputs.coerced_columns import WrongArrowTypeError, coerce_column
-from omnigraph.writers.inputs.input_tables import ORIGIN, REFUSED
+from omnigraph.writers.inputs.input_tables import DELETED, ORIGIN, REFUSED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -177,6 +178,7 @@ class _RuleLowering:
         for column in self.steps.columns:
             self._check_column(column, expanded)
         self._check_latest(expanded)
+        self._check_operations(expanded)
         rows = None
         if len(self.findings.problems) == before:
             rows = expanded.selectExpr(*self._build_items(expanded))
@@ -195,7 +197,8 @@ class _RuleLowering:
     def _build_items(self, records: DataFrame) -> Iterator[str]:
         """The columns, null where they have no result, and why a row is refused."""
         reasons = _list_reason_columns(records)
-        for column in self.steps.columns:
+        deleted = self._build_deletion(reasons)
+        for column in self._list_columns(deleted):
             if not column.can_fail:
                 yield column.item
                 continue
@@ -206,9 +209,43 @@ class _RuleLowering:
             yield f"CASE WHEN {failed} THEN NULL ELSE {column.sql} END AS {quote_name(column.name)}"
         if reasons:
             yield f"{_coalesce_reasons(reasons)} AS {quote_name(REFUSED)}"
+        if deleted is not None:
+            # A record that names no entity is refused like any other without a key.
+            named = [f"{each.sql} IS NOT NULL" for each in self._list_identity()]
+            is_sound = f"{_coalesce_reasons(reasons)} IS NULL"
+            conditions = " AND ".join([deleted, *named])
+            yield f"CASE WHEN {is_sound} THEN {conditions} ELSE false END AS {quote_name(DELETED)}"
         if self.steps.latest:
             yield f"struct({', '.join(self.steps.latest)}) AS {_LATEST}"
         yield from (name for name in (PART, ROW) if name in records.columns)
+
+    def _build_deletion(self, reasons: list[str]) -> str | None:
+        """A condition: whether a record deletes; one that says nothing known has a reason more."""
+        operations = self.steps.operations
+        if operations is None:
+            return None
+        sql = operations.sql
+        unknown = f"NOT {build_values_condition(sql, operations.values)}"
+        if not is_column_name(sql):
+            failed = build_failure_condition(f"({sql})")
+            unknown = f"CASE WHEN {failed} THEN true ELSE {unknown} END"
+        known, place = ", ".join(operations.values), operations.position
+        reasons.append(self.guard.build_unknown(unknown, sql, known, place))
+        return build_values_condition(sql, operations.deletes)
+
+    def _list_columns(self, deleted: str | None) -> list[MappedColumn]:
+        """The columns of rows; of a record that deletes, only those that say what."""
+        if deleted is None:
+            return list(self.steps.columns)
+        return [
+            each
+            if each.name in self.steps.identity
+            else replace(each, sql=f"CASE WHEN {deleted} THEN NULL ELSE {each.sql} END")
+            for each in self.steps.columns
+        ]
+
+    def _list_identity(self) -> list[MappedColumn]:
+        return [each for each in self.steps.columns if each.name in self.steps.identity]
 
     def _expand_records(self, records: DataFrame) -> DataFrame | None:
         taken = set(records.columns)
@@ -299,6 +336,15 @@ class _RuleLowering:
             except UnresolvedError as failure:
                 message = f"{self.steps.type_name}: latest: {_format_unresolved(failure)}"
                 self.findings.add_problem(position, message)
+
+    def _check_operations(self, records: DataFrame) -> None:
+        operations = self.steps.operations
+        if operations is not None:
+            try:
+                select_items(records, [f"cast(({operations.sql}) AS string) AS op"])
+            except UnresolvedError as failure:
+                message = f"{self.steps.type_name}: op: {_format_unresolved(failure)}"
+                self.findings.add_problem(operations.position, message)
 
     def _check_conditions(self, rows: DataFrame) -> None:
         for each in self.steps.expectations:

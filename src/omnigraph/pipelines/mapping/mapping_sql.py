@@ -21,6 +21,7 @@ from omnigraph.pipelines.config.definition import (
     MappingRule,
     Value,
 )
+from omnigraph.pipelines.config.deletion_rules import ChangeOperations
 from omnigraph.pipelines.config.expectations import Expectation
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.schema.property_types import Scalar
@@ -107,6 +108,7 @@ class MappingSteps:
     identity: tuple[str, ...] = ()
     latest_position: Position = field(default_factory=lambda: Position(1))
     expectations: tuple[Expectation, ...] = ()
+    operations: ChangeOperations | None = None
 
 
 def build_steps(rule: MappingRule, catalog: Catalog) -> MappingSteps:
@@ -137,6 +139,7 @@ def build_steps(rule: MappingRule, catalog: Catalog) -> MappingSteps:
         identity=_list_identity_columns(rule, type_),
         latest_position=rule.position_of("latest"),
         expectations=rule.expectations,
+        operations=rule.operations,
     )
 
 
@@ -168,6 +171,12 @@ def quote_literal(value: object) -> str:
         case _:
             text = str(value).replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
             return f"'{text}'"
+
+
+def build_values_condition(sql: str, values: Sequence[str]) -> str:
+    """A condition, never null: whether an expression gives one of some texts."""
+    texts = ", ".join(map(quote_literal, values)) or "NULL"
+    return f"coalesce(cast(({sql}) AS string) IN ({texts}), false)"
 
 
 def is_column_name(sql: str) -> bool:

@@ -61,6 +61,11 @@ class RowGuard:
         )
         return f"CASE WHEN {condition} THEN {_build_reason(property_, message, self.record)} END"
 
+    def build_unknown(self, condition: str, sql: str, known: str, place: Position) -> str:
+        """Why a record is refused whose operation is not one that is declared, else null."""
+        message = f"{self.type_name}: {sql} is not one of {known} ({self.file}:{place})"
+        return f"CASE WHEN {condition} THEN {_build_reason(None, message, self.record)} END"
+
     def build_unmet(
         self, condition: str, expected: str, place: Position, *, columns: Sequence[str]
     ) -> str:

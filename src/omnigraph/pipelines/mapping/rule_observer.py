@@ -28,7 +28,7 @@ from omnigraph.pipelines.ledger.rule_outcomes import (
 )
 from omnigraph.pipelines.mapping.mapping_sql import MappingSteps, quote_name
 from omnigraph.pipelines.mapping.row_guards import RowGuard, build_failure_condition
-from omnigraph.writers.inputs.input_tables import ORIGIN, REFUSED
+from omnigraph.writers.inputs.input_tables import DELETED, ORIGIN, REFUSED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -146,6 +146,8 @@ def mark_broken_rows(
     if not conditions:
         return rows
     accepted = f"NOT ({_is_refused(rows)})"
+    if DELETED in rows.columns:
+        accepted += f" AND NOT {quote_name(DELETED)}"
     marked = rows.selectExpr(
         "*",
         *(
@@ -153,7 +155,7 @@ def mark_broken_rows(
             for name, each in conditions.items()
         ),
     )
-    columns = [name for name in rows.columns if name not in (REFUSED, ORIGIN)]
+    columns = [name for name in rows.columns if name not in (REFUSED, ORIGIN, DELETED)]
     reasons = [
         guard.build_unmet(name, each.name, each.position, columns=columns)
         for name, each in conditions.items()

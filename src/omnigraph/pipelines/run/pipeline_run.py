@@ -77,6 +77,8 @@ class RunOptions:
     slot: str | None = None
     actor: str | None = None
     approve: str | None = None
+    # The digests that a schedule may run.
+    approved: tuple[str, ...] = ()
     # Whether sources that are read by increments begin anew.
     is_full: bool = False
     spark: SparkOptions | None = None

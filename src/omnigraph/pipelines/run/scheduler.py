@@ -68,7 +68,8 @@ def _run_slot(pipeline: Pipeline, slot: datetime, options: RunOptions) -> Schedu
             return None
         if len(runs) >= INTERRUPTED_RUNS_MAX:
             return _abandon_slot(pipeline.name, name, ledger, runs)
-        asked = replace(options, trigger=SCHEDULE, slot=name)
+        approve = pipeline.digest if pipeline.digest in options.approved else None
+        asked = replace(options, trigger=SCHEDULE, slot=name, approve=approve)
         return ScheduledRun(pipeline.name, name, run_pipeline(pipeline, asked))
     except Exception as failure:  # noqa: BLE001 — a schedule goes on, and the ledger shows it
         return ScheduledRun(pipeline.name, name, error=format_failure(failure, resolver))

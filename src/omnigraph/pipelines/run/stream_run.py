@@ -72,6 +72,9 @@ def stream_pipeline(
     """
     if pipeline.overwrites and options.approve != pipeline.digest:
         raise ApprovalRequiredError(pipeline.name, pipeline.digest)
+    if any(rule.missing_max for target in pipeline.targets for rule in target.mapping.rules):
+        reason = "a batch has only new files: 'delete_missing' would delete everything else"
+        raise InvalidArgumentError("stream", reason)
     resolver = Resolver.from_environment(pipeline, options.environment)
     with resolver.hide_secrets_in_errors():
         resolver.require_secrets()

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from omnigraph.engine.branch_log import BranchLog
@@ -21,6 +22,7 @@ from omnigraph.errors import (
     OmnigraphError,
     SnapshotGoneError,
     TooFewRowsError,
+    TooManyDeletedError,
     TooManyRejectedError,
 )
 from omnigraph.pipelines.config.definition import Pipeline, Target
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from omnigraph import Branch
     from omnigraph.bulk.bulk_sources import LoadCounts
     from omnigraph.engine import LoadResult
+    from omnigraph.pipelines.config.expectations import RejectLimit
     from omnigraph.pipelines.sources.provenance import OpenSource
     from omnigraph.schema.catalog import Catalog
 
@@ -204,6 +207,7 @@ class TargetAttempt:
             commit=result.commit.id,
             rows_read=records.count_rows(self.target),
             entities=dict(_iter_counts(result)),
+            deleted=dict(result.deleted),
             rejected=result.rejected or 0,
             rejects=result.rejects,
             made_by=self.run_id,
@@ -250,6 +254,7 @@ def _with_commit(target: TargetRun, branch: Branch, commit: str, made_by: str | 
         status=SUCCEEDED,
         commit=commit,
         entities=BranchLog(branch).count_written(commit),
+        deleted=BranchLog(branch).count_deleted(commit),
         rejected=None,
         made_by=made_by,
     )
@@ -365,8 +370,24 @@ def load_records(
         locate=RecordLocator(tuple(sources.values())),
         accept=accept,
         only_changed=target.mode == "merge",
+        whole_types=frozenset(dict(iter_delete_limits(target))),
+        accept_missing=partial(require_delete_limit, target),
     )
     return result
+
+
+def iter_delete_limits(target: Target) -> Iterator[tuple[str, RejectLimit]]:
+    """How many missing entities of which types the rules of a target delete at most."""
+    for rule in target.mapping.rules:
+        if rule.missing_max is not None:
+            yield f"{'edge' if rule.is_edge else 'node'}:{rule.type_name}", rule.missing_max
+
+
+def require_delete_limit(target: Target, type_name: str, missing: int, committed: int) -> None:
+    """Refuse to delete more of the entities of a type than a rule allows, because they lack."""
+    for name, limit in iter_delete_limits(target):
+        if name == type_name and not limit.allows_missing(missing, committed):
+            raise TooManyDeletedError(type_name, missing, committed, allowed=f"at most {limit}")
 
 
 def require_reject_limit(target: Target, counts: LoadCounts) -> None:

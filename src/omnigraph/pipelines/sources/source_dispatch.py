@@ -20,7 +20,7 @@ from omnigraph.pipelines.config.definition import (
     Source,
     SparkSource,
     SqlSource,
-    is_incremental,
+    is_partial,
 )
 from omnigraph.pipelines.mapping.mapping_sql import quote_literal, quote_name
 from omnigraph.pipelines.mapping.record_ids import PART, ROW
@@ -158,7 +158,7 @@ class SourceState:
 
 def is_followed(source: Source) -> bool:
     """Whether each run goes on where the last one ended."""
-    return isinstance(source, FeedSource | KafkaSource) or is_incremental(source)
+    return is_partial(source)
 
 
 def read_source_state(

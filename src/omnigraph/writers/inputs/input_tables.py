@@ -49,6 +49,8 @@ BATCH_ROWS = 262_144
 _ID_NAME = "@id"
 REFUSED = "@refused"
 ORIGIN = "@origin"
+# Whether a row only names an entity, which ends: such rows are taken out where frames are staged.
+DELETED = "@deleted"
 REFUSED_PROPERTY, REFUSED_MESSAGE, REFUSED_RECORD = "property", "message", "record"
 # Of the record, so much is shown; a file of rejects has all of it.
 _RECORD_CHARS_SHOWN = 200
