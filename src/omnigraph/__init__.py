@@ -17,6 +17,7 @@ Packages and modules, from the public surface down to the leaves; each imports o
     spark           bulk work as Spark tasks
     aio             graphs whose methods are awaited
     operator_config servers, profiles, defaults and credentials of a user
+    wire            the documents that servers and clients exchange, and the routes
     engine          graphs, branches and snapshots as programs use them
     bulk            loads of any size, cut into splits
     writers         loads, mutations, migrations and merges as transactions

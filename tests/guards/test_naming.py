@@ -33,6 +33,7 @@ DEMANDED = {"main", "partitions", "pushFilters", "readable", "reader", "readinto
     *("schema", "seekable", "tell", "cherry_pick", "options", "process_value", "version"),
     # Of a data source of Spark.
     *("streamReader", "streamWriter", "writer", "initialOffset", "latestOffset", "abort"),
+    *("default_schema", "nullable_schema", "model_schema", "field_title_should_be_set"),
     *("getDefaultReadLimit", "reportLatestOffset", "prepareForTriggerAvailableNow", "commit"),
 }
 

@@ -168,7 +168,8 @@ class TableInfo:
             "entity_kind": self.kind,
             "type_name": self.type_name,
             "dataset_path": self.path,
-            "published_dataset_version": self.version,
+            # A number of 64 bits, as clients of the reference read it.
+            "published_dataset_version": int(self.version, 16),
             "native_dataset_branch": None,
             "entity_count": self.rows,
         }

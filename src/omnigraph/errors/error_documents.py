@@ -192,7 +192,8 @@ def _describe_detail(error: OmnigraphError) -> JsonObject:
 def _describe_key_conflict(error: WriteRefusedError) -> JsonObject:
     if not isinstance(error, KeyConflictError):
         return {}
-    return {"key_conflict": {"type_name": error.type_name, "entity_id": error.entity_id}}
+    fields = ("entity_kind", "type_name", "entity_id")
+    return {"key_conflict": {name: getattr(error, name) for name in fields}}
 
 
 def _describe_feed_error(error: OmnigraphError) -> JsonObject:

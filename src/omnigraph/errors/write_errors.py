@@ -86,7 +86,7 @@ def format_violations(violations: Sequence[Violation], count: int) -> str:
 
 
 class KeyConflictError(WriteRefusedError):
-    """A strict insert met existing entities; `type_name` and `entity_id` name the first of them.
+    """A strict insert met existing entities; three fields name the first of them.
 
     `count` is how many there are; `others` are some of them.
     """
@@ -101,6 +101,7 @@ class KeyConflictError(WriteRefusedError):
         place: str | None = None,
         others: Sequence[Violation] = (),
         count: int | None = None,
+        entity_kind: str = "node",
     ) -> None:
         violations = [self.build_violation(type_name, entity_id, place), *others]
         known = len(violations) if count is None else count
@@ -110,6 +111,7 @@ class KeyConflictError(WriteRefusedError):
             count=known,
             hint="use mode 'merge' to replace existing entities",
         )
+        self.entity_kind = entity_kind
         self.type_name = type_name
         self.entity_id = entity_id
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
@@ -32,16 +32,16 @@ from omnigraph.schema.property_values import (
 TEXT = pa.large_utf8()
 _NON_FINITE = {math.inf: '"Infinity"', -math.inf: '"-Infinity"'}
 
-# Below this Python writes a float with an exponent.
-_PLAIN_MIN = 1e-4
+# Between these neither Python nor Arrow writes a float with an exponent.
+_PLAIN_MIN, _PLAIN_MAX = 1e-4, 1e10
 
 # 0000-01-01 and 9999-12-31, between which a year has four digits.
 _FOUR_DIGITS_MIN, _FOUR_DIGITS_MAX = -719_528, 2_932_896
-_DATE_LENGTH = 10
 
 # The characters that JSON escapes: those of ordinary texts first, then the others, so that a text
 # is searched for these only if it has one. The backslash leads: the other escapes bring new ones.
 _ESCAPED = [r'[\x00-\x1f"\\]', r"[\x00-\x08\x0b\x0c\x0e-\x1f]"]
+_CONTROL_MAX, _QUOTE, _BACK = 0x20, ord('"'), ord("\\")
 _COMMON = '\\"\n\r\t'
 _CHARACTERS = [_COMMON, "".join(chr(code) for code in range(0x20) if chr(code) not in _COMMON)]
 Json: TypeAlias = Any  # Any: whatever `json.dumps` takes
@@ -62,21 +62,58 @@ _NON_FINITE_NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 def encode_json_texts(values: pa.Array) -> pa.Array:
     """The JSON text of each value; nulls stay null, but in a list they become `null`."""
+    opening, texts, closing = _spell_values(values)
+    return concatenate_texts(opening, texts, closing) if opening or closing else texts
+
+
+def _spell_values(values: pa.Array) -> tuple[str, pa.Array, str]:
+    """What is before each value, the values, and what is after each one."""
     kind = values.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return quote_json_strings(values)
+    if is_text(kind):
+        return '"', escape_json(values.cast(TEXT)), '"'
+    if pa.types.is_date64(kind) or pa.types.is_timestamp(kind):
+        return '"', _format_datetimes(values), 'Z"'
+    if pa.types.is_date32(kind):
+        return '"', _format_dates(values), '"'
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return f'"{BLOB_PREFIX}', _format_blobs(values), '"'
+    return "", _format_bare(values), ""
+
+
+def _format_bare(values: pa.Array) -> pa.Array:
+    """Values whose texts are whole as they are."""
+    kind = values.type
     if pa.types.is_floating(kind):
         return _format_floats(values)
-    if pa.types.is_date32(kind):
-        return _format_dates(values)
-    if pa.types.is_date64(kind):
-        return _format_datetimes(values)
     if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
         return _format_lists(values)
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return _format_blobs(values)
+    if pa.types.is_struct(kind):
+        objects = encode_json_objects(kind.names, values.flatten())
+        return pc.if_else(values.is_valid(), objects, pa.scalar(None, TEXT))
     assert pa.types.is_integer(kind) or pa.types.is_boolean(kind), f"no property holds {kind}"
     return values.cast(TEXT)
+
+
+def encode_json_objects(names: Sequence[str], columns: Sequence[pa.Array]) -> pa.Array:
+    """The JSON text of an object for each row: a member for each column, in their order."""
+    parts: list[pa.Array | str] = []
+    before = "{"
+    for name, column in zip(names, columns, strict=True):
+        member = f"{before}{json.dumps(name, ensure_ascii=False)}:"
+        if column.null_count:
+            parts += [member, pc.fill_null(encode_json_texts(column), "null")]
+            before = ","
+        else:
+            # What encloses a value is joined with what is between the members, in one step.
+            opening, texts, closing = _spell_values(column)
+            parts += [f"{member}{opening}", texts]
+            before = f"{closing},"
+    return concatenate_texts(*parts, f"{before[:-1]}}}")
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values are texts."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def quote_json_strings(texts: pa.Array) -> pa.Array:
@@ -86,6 +123,8 @@ def quote_json_strings(texts: pa.Array) -> pa.Array:
 
 def escape_json(texts: pa.Array) -> pa.Array:
     """Texts as they stand between the quotes of JSON, of the same type; nulls stay null."""
+    if _are_plain(texts):
+        return texts
     for pattern, characters in zip(_ESCAPED, _CHARACTERS, strict=True):
         needed = pc.match_substring_regex(texts, pattern)
         if not pc.any(needed).as_py():
@@ -98,6 +137,20 @@ def escape_json(texts: pa.Array) -> pa.Array:
     return texts
 
 
+def _are_plain(texts: pa.Array) -> bool:
+    """Whether no text has a character that is escaped; bytes of others are compared too."""
+    data = texts.buffers()[2]
+    if data is None:
+        return True
+    width = np.int64 if texts.type == TEXT else np.int32
+    # A part of a column has the bytes of all of it.
+    offsets = np.frombuffer(texts.buffers()[1], width)[texts.offset :][: len(texts) + 1]
+    found = np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]] if len(offsets) else data[:0]
+    return not len(found) or bool(
+        found.min() >= _CONTROL_MAX and not (found == _QUOTE).any() and not (found == _BACK).any()
+    )
+
+
 def concatenate_texts(*parts: pa.Array | str) -> pa.Array:
     """Texts and constants one after the other, row by row; null where a text is null."""
     texts = [pa.scalar(part, TEXT) if isinstance(part, str) else part for part in parts]
@@ -106,16 +159,16 @@ def concatenate_texts(*parts: pa.Array | str) -> pa.Array:
 
 def _format_floats(values: pa.Array) -> pa.Array:
     texts = values.cast(TEXT)
-    texts = pc.if_else(pc.equal(pc.floor(values), values), concatenate_texts(texts, ".0"), texts)
-    # Both write an exponent, but neither from the same magnitude on nor in the same way.
-    is_tiny = pc.and_(
-        pc.less(pc.abs(values), pa.scalar(_PLAIN_MIN, values.type)),
-        pc.not_equal(values, pa.scalar(0, values.type)),
-    )
-    has_exponent = pc.match_substring(texts, "e")
-    is_plain = pc.and_not(pc.is_finite(values), pc.or_(is_tiny, has_exponent))
+    numbers = to_numpy(values)
+    is_whole = np.floor(numbers) == numbers
+    if is_whole.any():
+        texts = pc.if_else(pa.array(is_whole), concatenate_texts(texts, ".0"), texts)
+    # Beyond these Python and Arrow write an exponent, but neither from the same magnitude on.
+    sizes = np.abs(numbers)
+    is_plain = (sizes >= _PLAIN_MIN) & (sizes < _PLAIN_MAX) | (sizes == 0)
     is_single = values.type == pa.float32()
-    return _reformat_rare(texts, values, is_plain, _format_single if is_single else _format_double)
+    spell = _format_single if is_single else _format_double
+    return texts if is_plain.all() else _reformat_rare(texts, values, pa.array(is_plain), spell)
 
 
 def _format_double(value: float) -> str:
@@ -134,17 +187,13 @@ def _format_dates(values: pa.Array) -> pa.Array:
         pc.greater_equal(days, pa.scalar(_FOUR_DIGITS_MIN, pa.int32())),
         pc.less_equal(days, pa.scalar(_FOUR_DIGITS_MAX, pa.int32())),
     )
-    return concatenate_texts(
-        '"', _reformat_rare(values.cast(TEXT), days, is_plain, format_date), '"'
-    )
+    return _reformat_rare(values.cast(TEXT), days, is_plain, format_date)
 
 
 def _format_datetimes(values: pa.Array) -> pa.Array:
-    moments = values.view(pa.timestamp("ms")).cast(TEXT)
-    texts = pc.utf8_replace_slice(
-        moments, start=_DATE_LENGTH, stop=_DATE_LENGTH + 1, replacement="T"
-    )
-    return concatenate_texts('"', texts, 'Z"')
+    is_date = pa.types.is_date64(values.type)
+    moments = values.view(pa.timestamp("ms")) if is_date else values.cast(pa.timestamp("ms"))
+    return pc.replace_substring(moments.cast(TEXT), " ", "T")
 
 
 def _reformat_rare(
@@ -173,7 +222,7 @@ def _format_blobs(values: pa.Array) -> pa.Array:
     texts = [
         None if blob is None else base64.b64encode(blob).decode() for blob in values.to_pylist()
     ]
-    return concatenate_texts(f'"{BLOB_PREFIX}', pa.array(texts, TEXT), '"')
+    return pa.array(texts, TEXT)
 
 
 def encode_json_values(values: Values) -> list[Json]:
@@ -279,5 +328,4 @@ def _encode_dates(column: pa.Array) -> list[Json]:
 
 
 def _format_timestamps(column: pa.Array) -> pa.Array:
-    texts = column.cast(pa.timestamp("ms")).cast(pa.utf8())
-    return pc.binary_join_element_wise(pc.replace_substring(texts, " ", "T"), "Z", "")
+    return concatenate_texts(_format_datetimes(column), "Z")

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from omnigraph.errors import VIOLATIONS_SHOWN_MAX, KeyConflictError
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.rows.view import View
-from omnigraph.schema.accepted_schema import TypeKey
+from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.schema.catalog import EdgeType
 from omnigraph.storage.tables.pins import Pin, Staged
 from omnigraph.storage.tables.row_ids import ROW_ADDRESS, ROW_ID
@@ -198,7 +198,7 @@ def _subtract_ids(ids: pa.Array, others: pa.Array) -> IdSet:
 def require_absent(change: GraphChange, committed: CommittedState) -> None:
     """Refuse a change that inserts entities which exist, of whatever types they are."""
     conflicts: list[tuple[str, str, str | None]] = []
-    count = 0
+    kind, count = TypeKind.NODE, 0
     for type_key, type_change in change.items():
         # What the writer has looked up itself, as for ids it has just drawn, needs no second look.
         if type_change.mode is not WriteMode.INSERT or type_change.known_copies is not None:
@@ -206,13 +206,16 @@ def require_absent(change: GraphChange, committed: CommittedState) -> None:
         is_there = committed.find_existing(type_key, type_change.written)
         if is_there.true_count:
             count += is_there.true_count
+            kind = kind if conflicts else type_key.kind
             room = VIOLATIONS_SHOWN_MAX - len(conflicts)
             rows = pc.indices_nonzero(is_there).slice(0, room).to_pylist()
             conflicts += _iter_insert_conflicts(type_key, type_change, rows)
     if conflicts:
         (name, entity_id, place), *rest = conflicts
         others = [KeyConflictError.build_violation(*each) for each in rest]
-        raise KeyConflictError(name, entity_id, place=place, others=others, count=count)
+        raise KeyConflictError(
+            name, entity_id, place=place, others=others, count=count, entity_kind=str(kind)
+        )
 
 
 def _iter_insert_conflicts(

@@ -175,7 +175,7 @@ def test_a_snapshot_is_the_documented_document(run: Run, answer: Answer, store: 
         for each in document["datasets"]
     ] == [("edge", "Knows", 1, None), ("node", "Person", 3, None)]
     for each in document["datasets"]:
-        assert int(each["published_dataset_version"], 16) > 0
+        assert each["published_dataset_version"] > 0
         assert (store / each["dataset_path"]).is_dir()
     lines = run("snapshot", store).stdout.splitlines()
     assert lines[0].startswith("branch main at version 1: 01")

@@ -135,7 +135,7 @@ def test_tables_are_named_edges_first(graph: Graph) -> None:
         "entity_kind": "edge",
         "type_name": "MemberOf",
         "dataset_path": tables[1].path,
-        "published_dataset_version": tables[1].version,
+        "published_dataset_version": int(tables[1].version, 16),
         "native_dataset_branch": None,
         "entity_count": 1,
     }

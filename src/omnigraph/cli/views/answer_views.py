@@ -182,7 +182,7 @@ class Tables:
     snapshot: Snapshot
 
     def to_json(self) -> JsonObject:
-        """The document of `snapshot`; a version is hex text, as it may exceed a 63-bit number."""
+        """The document of `snapshot`."""
         return self.snapshot.to_json()
 
     def to_lines(self) -> Iterator[str]:

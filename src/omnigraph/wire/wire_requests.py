@@ -1,0 +1,183 @@
+"""The bodies of requests, and what their query strings may hold.
+
+Members that the contract of the reference does not have are optional, so that its clients need not
+know them.
+"""
+
+from __future__ import annotations
+
+from pydantic import AliasChoices, ConfigDict, Field
+
+from omnigraph.wire.wire_enums import ChangeOpOutput, EntityKindOutput, LoadDialect, LoadMode
+from omnigraph.wire.wire_model import ClosedRequest, JsonObject, Request
+
+
+class QueryRequest(Request):
+    """A read, of the newest state of a branch or of a commit."""
+
+    query: str
+    name: str | None = None
+    params: JsonObject | None = None
+    branch: str | None = None
+    snapshot: str | None = None
+    timeout: float | None = Field(None, ge=0, description="Seconds after which it is stopped.")
+    memory: int | None = Field(None, ge=0, description="Bytes that it may use.")
+    settings: JsonObject | None = None
+
+
+class ChangeRequest(Request):
+    """A mutation."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    query: str = Field(validation_alias=AliasChoices("query", "query_source"))
+    name: str | None = Field(None, validation_alias=AliasChoices("name", "query_name"))
+    params: JsonObject | None = None
+    branch: str | None = None
+    message: str | None = None
+    key: str | None = Field(None, description="A repeated request with it does nothing.")
+    retries: int = Field(0, ge=0, description="How often it may be run again after a conflict.")
+    dry_run: bool = False
+
+
+class InvokeStoredQueryRequest(Request):
+    """A call of a stored query; `expect_mutation` refuses one of the other kind."""
+
+    params: JsonObject | None = None
+    branch: str | None = None
+    snapshot: str | None = None
+    expect_mutation: bool | None = None
+    key: str | None = None
+
+
+class SchemaApplyRequest(Request):
+    """A schema to bring into force."""
+
+    schema_source: str
+    allow_data_loss: bool = False
+    branch: str | None = None
+    message: str | None = None
+    key: str | None = None
+    if_schema: str | None = Field(None, description="The SHA-256 of the schema text in force.")
+    dry_run: bool = False
+
+
+class IngestRequest(Request):
+    """A load whose records are in the body; `from` is what a missing branch starts from."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    data: str
+    branch: str | None = None
+    base: str | None = Field(None, alias="from")
+    mode: LoadMode = LoadMode.MERGE
+    type: str | None = None
+    dialect: LoadDialect = LoadDialect.COMPATIBLE
+    message: str | None = None
+    key: str | None = None
+    if_commit: str | None = None
+    dry_run: bool = False
+
+
+class BranchCreateRequest(Request):
+    """A branch to start, at another one or at any other state."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    name: str
+    source: str | None = Field(None, alias="from")
+
+
+class BranchMergeRequest(Request):
+    """A merge; `prefer` is a side for all conflicts, or a side by kind."""
+
+    source: str
+    target: str | None = None
+    delete_branch: bool = False
+    prefer: str | dict[str, str] | None = None
+    message: str | None = None
+    if_commit: str | None = None
+    key: str | None = None
+
+
+class ExportRequest(ClosedRequest):
+    """What to export; unknown members are refused."""
+
+    branch: str | None = None
+    snapshot: str | None = None
+    type_names: list[str] | None = None
+
+
+class ChangeBaselineRequest(ClosedRequest):
+    """Which entities and later changes are wanted."""
+
+    branch: str | None = None
+    kind: list[EntityKindOutput] | None = None
+    type: list[str] | None = None
+    op: list[ChangeOpOutput] | None = None
+
+
+# ---- what query strings hold; a list is a parameter that may be repeated ----
+
+
+class BranchQuery(ClosedRequest):
+    """The branch that is meant."""
+
+    branch: str | None = None
+
+
+class StateQuery(BranchQuery):
+    """The newest state of a branch, or another one."""
+
+    snapshot: str | None = None
+
+
+class CommitListQuery(BranchQuery):
+    """Which commits are listed."""
+
+    limit: int | None = Field(None, ge=0)
+
+
+class ChangesQuery(ClosedRequest):
+    """Which changes of a commit are wanted, and how many at once."""
+
+    page_token: str | None = None
+    limit: int | None = Field(None, ge=1)
+    kind: list[EntityKindOutput] | None = None
+    type: list[str] | None = None
+    op: list[ChangeOpOutput] | None = None
+
+
+class FeedQuery(ChangesQuery):
+    """Where a poll begins: at a cursor, a page or a start."""
+
+    branch: str | None = None
+    cursor: str | None = None
+    start: str | None = None
+
+
+class EntityQuery(StateQuery):
+    """One entity."""
+
+    entity: EntityKindOutput
+    type: str
+    id: str
+
+
+class BlobQuery(EntityQuery):
+    """One property of one entity."""
+
+    property: str
+
+
+class BatchLoadQuery(ClosedRequest):
+    """How the records of a streamed load are written."""
+
+    branch: str | None = None
+    base: str | None = Field(None, alias="from")
+    mode: LoadMode | None = None
+    type: str | None = None
+    message: str | None = None
+    key: str | None = None
+    if_commit: str | None = None
+    dry_run: bool = False

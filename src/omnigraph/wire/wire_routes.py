@@ -1,0 +1,224 @@
+"""Every route of a server as data: what it takes, what it answers, and how it may fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Final
+
+from omnigraph.wire import wire_answers as answers
+from omnigraph.wire import wire_changes as changes
+from omnigraph.wire import wire_requests as requests
+from omnigraph.wire.wire_failures import ChangeErrorOutput, ErrorOutput
+from omnigraph.wire.wire_model import WireModel
+
+# The version of the reference whose clients these routes serve: they compare its first two numbers.
+REFERENCE_VERSION: Final = "0.10.0"
+JSON: Final = "application/json"
+LINES: Final = "application/x-ndjson"
+BYTES: Final = "application/octet-stream"
+ARROW: Final = "application/vnd.apache.arrow.stream"
+IF_COMMIT_HEADER: Final = "Omnigraph-If-Graph-Commit"
+
+_GRAPH: Final = "/graphs/{graph_id}"
+_GRAPH_FAILURES: Final = (400, 401, 403, 404, 500)
+_WRITE_FAILURES: Final = (*_GRAPH_FAILURES, 409, 413, 424, 429, 503)
+_CHANGE_FAILURES: Final = (*_GRAPH_FAILURES, 409, 410, 413, 503)
+
+
+@dataclass(frozen=True)
+class RouteSpec:
+    """One route; `operation` names it in OpenAPI, and `query` is the model of its query string."""
+
+    operation: str
+    method: str
+    path: str
+    tag: str
+    summary: str
+    query: type[WireModel] | None = None
+    body: type[WireModel] | None = None
+    is_body_required: bool = True
+    body_media: str = JSON
+    answers: tuple[type[WireModel], ...] = ()
+    answer_media: tuple[str, ...] = (JSON,)
+    failures: tuple[int, ...] = _GRAPH_FAILURES
+    failure: type[WireModel] = ErrorOutput
+    # Further statuses, with what they mean; they have no JSON body.
+    statuses: dict[int, str] = field(default_factory=dict)
+    headers: tuple[str, ...] = ()
+    is_open: bool = False
+
+    @cached_property
+    def segments(self) -> tuple[str, ...]:
+        """The path between its slashes; a name in braces stands for any segment."""
+        return tuple(self.path.removeprefix("/").split("/"))
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether it is about one graph."""
+        return self.path.startswith(f"{_GRAPH}/")
+
+
+def _list_server_routes() -> Iterator[RouteSpec]:
+    yield RouteSpec(
+        "health", "GET", "/healthz", "health", "Whether the server is alive.",
+        answers=(answers.HealthOutput,), failures=(), is_open=True,
+    )  # fmt: skip
+    yield RouteSpec(
+        "listGraphs", "GET", "/graphs", "management", "The graphs that are served.",
+        answers=(answers.GraphListResponse,), failures=(401, 403, 500),
+    )  # fmt: skip
+
+
+def _list_read_routes() -> Iterator[RouteSpec]:
+    yield RouteSpec(
+        "cluster_getSnapshot", "GET", "/snapshot", "snapshots", "The types of a graph as of now.",
+        query=requests.StateQuery, answers=(answers.SnapshotOutput,),
+    )  # fmt: skip
+    yield RouteSpec(
+        "cluster_query", "POST", "/query", "queries", "Run a query that reads.",
+        body=requests.QueryRequest, answers=(answers.ReadOutput,), answer_media=(JSON, ARROW),
+        failures=(*_GRAPH_FAILURES, 413, 424),
+    )  # fmt: skip
+    yield RouteSpec(
+        "cluster_export", "POST", "/export", "queries", "Every entity as a JSON line.",
+        body=requests.ExportRequest, answer_media=(LINES,),
+        failures=(*_GRAPH_FAILURES, 413, 415),
+    )  # fmt: skip
+    yield RouteSpec(
+        "cluster_getSchema", "GET", "/schema", "schema", "The schema in force.",
+        query=requests.BranchQuery, answers=(answers.SchemaOutput,),
+    )  # fmt: skip
+    blob = {302: "The blob is elsewhere.", 304: "The caller has the bytes."}
+    blob_failures = (*_GRAPH_FAILURES, 412)
+    yield RouteSpec(
+        "cluster_getBlob", "GET", "/blob", "blobs", "The bytes of a property.",
+        query=requests.BlobQuery, answer_media=(BYTES,), failures=(*blob_failures, 416),
+        statuses={206: "A range of the bytes.", **blob},
+        headers=("Range", "If-Range", "If-Match", "If-None-Match"),
+    )  # fmt: skip
+    yield RouteSpec(
+        "cluster_headBlob", "HEAD", "/blob", "blobs", "The size and the tag of a property's bytes.",
+        query=requests.BlobQuery, answer_media=(), failures=blob_failures, statuses=blob,
+        headers=("If-Match", "If-None-Match"),
+    )  # fmt: skip
+
+
+def _list_stored_query_routes() -> Iterator[RouteSpec]:
+    yield RouteSpec(
+        "cluster_list_queries", "GET", "/queries", "queries", "The stored queries.",
+        answers=(answers.QueriesCatalogOutput,),
+    )  # fmt: skip
+    invoke = RouteSpec(
+        "cluster_invoke_query", "POST", "/queries/{name}", "queries", "Run a stored query.",
+        body=requests.InvokeStoredQueryRequest, is_body_required=False,
+        answers=(answers.ReadOutput, answers.ChangeOutput), failures=_WRITE_FAILURES,
+    )  # fmt: skip
+    yield invoke
+    yield replace(
+        invoke,
+        operation="cluster_invoke_query_if_graph_commit",
+        path="/queries/{name}/if-graph-commit",
+        summary="Run a stored mutation if the branch is at a commit.",
+        answers=(answers.ChangeOutput,),
+        failures=(*_WRITE_FAILURES, 412),
+        headers=(IF_COMMIT_HEADER,),
+    )
+
+
+def _list_write_routes() -> Iterator[RouteSpec]:
+    mutate = RouteSpec(
+        "cluster_mutate", "POST", "/mutate", "mutations", "Run a query that writes.",
+        body=requests.ChangeRequest, answers=(answers.ChangeOutput,), failures=_WRITE_FAILURES,
+    )  # fmt: skip
+    yield mutate
+    yield replace(
+        mutate,
+        operation="cluster_mutate_if_graph_commit",
+        path="/mutate/if-graph-commit",
+        summary="Run a query that writes if the branch is at a commit.",
+        failures=(*_WRITE_FAILURES, 412),
+        headers=(IF_COMMIT_HEADER,),
+    )
+    yield RouteSpec(
+        "cluster_applySchema", "POST", "/schema/apply", "mutations", "Change the schema.",
+        body=requests.SchemaApplyRequest, answers=(answers.SchemaApplyOutput,),
+        failures=_WRITE_FAILURES,
+    )  # fmt: skip
+    yield RouteSpec(
+        "cluster_load", "POST", "/load", "mutations", "Load records of the body.",
+        body=requests.IngestRequest, answers=(answers.IngestOutput,),
+        failures=(*_WRITE_FAILURES, 412),
+    )  # fmt: skip
+    yield RouteSpec(
+        "cluster_loadNdjson", "POST", "/load/ndjson", "mutations", "Load JSON lines.",
+        query=requests.BatchLoadQuery, body_media=LINES, answers=(answers.GraphBatchLoadOutput,),
+        failures=(*_WRITE_FAILURES, 412, 415),
+    )  # fmt: skip
+
+
+def _list_branch_routes() -> Iterator[RouteSpec]:
+    yield RouteSpec(
+        "cluster_listBranches", "GET", "/branches", "branches", "The branches.",
+        answers=(answers.BranchListOutput,),
+    )  # fmt: skip
+    yield RouteSpec(
+        "cluster_createBranch", "POST", "/branches", "branches", "Start a branch.",
+        body=requests.BranchCreateRequest, answers=(answers.BranchCreateOutput,),
+        failures=_WRITE_FAILURES,
+    )  # fmt: skip
+    yield RouteSpec(
+        "cluster_deleteBranch", "DELETE", "/branches/{branch}", "branches", "End a branch.",
+        answers=(answers.BranchDeleteOutput,), failures=_WRITE_FAILURES,
+    )  # fmt: skip
+    yield RouteSpec(
+        "cluster_mergeBranches", "POST", "/branches/merge", "branches", "Merge a branch.",
+        body=requests.BranchMergeRequest, answers=(answers.BranchMergeOutput,),
+        failures=(*_WRITE_FAILURES, 412),
+    )  # fmt: skip
+    yield RouteSpec(
+        "cluster_listCommits", "GET", "/commits", "commits", "The commits of a branch.",
+        query=requests.CommitListQuery, answers=(answers.CommitListOutput,),
+    )  # fmt: skip
+    yield RouteSpec(
+        "cluster_getCommit", "GET", "/commits/{commit_id}", "commits", "A commit.",
+        answers=(answers.CommitOutput,),
+    )  # fmt: skip
+
+
+def _list_change_routes() -> Iterator[RouteSpec]:
+    yield RouteSpec(
+        "cluster_getCommitChanges", "GET", "/commits/{commit_id}/changes", "changes",
+        "A page of what a commit changed.",
+        query=requests.ChangesQuery, answers=(changes.CommitChangesOutput,),
+        failures=_CHANGE_FAILURES, failure=ChangeErrorOutput,
+    )  # fmt: skip
+    yield RouteSpec(
+        "cluster_pollChanges", "GET", "/changes", "changes", "A page of what was committed.",
+        query=requests.FeedQuery, answers=(changes.ChangeFeedOutput,),
+        failures=_CHANGE_FAILURES, failure=ChangeErrorOutput,
+    )  # fmt: skip
+    yield RouteSpec(
+        "cluster_captureChangeBaseline", "POST", "/changes/baseline", "changes",
+        "Every entity, and where a feed goes on after them.",
+        body=requests.ChangeBaselineRequest, answer_media=(LINES,),
+        failures=(*_CHANGE_FAILURES, 415), failure=ChangeErrorOutput,
+    )  # fmt: skip
+
+
+def _list_routes() -> Iterator[RouteSpec]:
+    yield from _list_server_routes()
+    parts = (
+        _list_read_routes,
+        _list_stored_query_routes,
+        _list_write_routes,
+        _list_branch_routes,
+        _list_change_routes,
+    )
+    for part in parts:
+        for route in part():
+            yield replace(route, path=f"{_GRAPH}{route.path}")
+
+
+ROUTES: Final = tuple(_list_routes())
