@@ -4,6 +4,8 @@ BIN := .venv/bin
 # The order of the tests is drawn from it: the same one every time, and another one on demand.
 SEED ?= 1
 PYTEST := $(BIN)/pytest --randomly-seed=$(SEED)
+# Without bytecode, every process that a test starts compiles the product again.
+unexport PYTHONDONTWRITEBYTECODE
 # Percent of the lines of src. Five files of the quick tests alone reach 54.7: raise it after a run.
 COVERAGE_MIN ?= 54
 
