@@ -59,6 +59,7 @@ class Row:
 GRAPH = {
     "acting_as": Row(lambda it: it.acting_as("eve")),
     "actor": Row(lambda it: it.actor),
+    "authorize": Row(lambda it: it.authorize(change), (change,)),
     "branch": Row(lambda it: it.branch("main")),
     "branches": Row(lambda it: it.branches(), (read_graph,)),
     "check": Row(lambda it: it.check(), (admin,)),
@@ -76,6 +77,7 @@ GRAPH = {
     "diff": Row(lambda it: it.diff("main", "draft"), (read, Act(Action.READ, "draft"))),
     "execute": Row(lambda it: it.execute("branch list"), (read_graph,)),
     "index_status": Row(lambda it: it.index_status(), (read,)),
+    "invoking": Row(lambda it: it.invoking("q"), (Act(Action.INVOKE_QUERY, query="q"),)),
     "repair": Row(lambda it: it.repair(), (admin,)),
     "snapshot": Row(lambda it: it.snapshot("main")),
     "spark": Row(lambda it: it.spark),
@@ -136,6 +138,7 @@ BRANCH = READS | {
 }
 SNAPSHOT = READS | {
     "answer": Row(lambda it: it.answer(_request()), (read,)),
+    "answer_named": Row(lambda it: it.answer_named(_request()), (read,)),
     "at": Row(lambda it: it.at),
     "branch": Row(lambda it: it.branch),
     "describe": Row(lambda it: it.describe(_request(), analyze=True), (read,)),

@@ -25,7 +25,7 @@ from omnigraph.engine.load_dispatch import (
 )
 from omnigraph.engine.merger import Prefer
 from omnigraph.engine.optimize import IndexBuildResult, OptimizeResult
-from omnigraph.engine.read_requests import QueryText, ReadEngine
+from omnigraph.engine.read_requests import QueryText, ReadEngine, ReadRequest
 from omnigraph.engine.refs import StateRef
 from omnigraph.engine.repair import RepairReport
 from omnigraph.engine.retention import CleanupReport, Tag
@@ -40,6 +40,7 @@ from omnigraph.engine.write_results import (
 )
 from omnigraph.execution.optimizer.explain_plan import Explained
 from omnigraph.execution.result import Result
+from omnigraph.policy.acts import Act
 from omnigraph.query.query_settings import SettingValue
 from omnigraph.schema.migration import MigrationPlan
 from omnigraph.schema.schema_shape import JsonObject
@@ -53,6 +54,8 @@ class AsyncGraph(AsyncHandle[Graph], of=Graph):
     @property
     def actor(self) -> str | None: ...
     def acting_as(self, actor: str | None) -> AsyncGraph: ...
+    async def invoking(self, query: str) -> AsyncGraph: ...
+    async def authorize(self, act: Act) -> None: ...
     async def branch(self, name: str = ...) -> AsyncBranch: ...
     async def branches(self) -> list[str]: ...
     async def create_branch(
@@ -334,6 +337,9 @@ class AsyncSnapshot(AsyncHandle[Snapshot], of=Snapshot):
         settings: Mapping[str, SettingValue] | None = None,
         engine: ReadEngine = "local",
     ) -> Result: ...
+    async def answer_named(
+        self, request: ReadRequest, engine: ReadEngine = "local"
+    ) -> tuple[str, Result]: ...
     async def explain(
         self,
         text: QueryText,

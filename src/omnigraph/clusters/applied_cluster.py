@@ -14,7 +14,7 @@ from omnigraph.clusters.cluster_findings import ClusterStopped
 from omnigraph.clusters.cluster_layout import build_payload_path
 from omnigraph.clusters.cluster_world import Site, open_site
 from omnigraph.clusters.desired import digest_bytes
-from omnigraph.clusters.query_registry import StoredQuery, compile_stored
+from omnigraph.clusters.query_registry import StoredQuery, compile_named
 from omnigraph.clusters.revision import Revision
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.write_results import MutationResult
@@ -26,6 +26,7 @@ from omnigraph.query.query_compiler import parse_file, select_query
 from omnigraph.versioning.record import MAIN_BRANCH
 
 if TYPE_CHECKING:
+    from omnigraph.engine.resources import Storage
     from omnigraph.policy.decisions import Policy
 
 _HINT: Final = "run `omnigraph cluster refresh`, then `omnigraph cluster apply`"
@@ -80,6 +81,11 @@ class Cluster:
         """The number of the revision."""
         return self._revision.number
 
+    @property
+    def cas(self) -> str:
+        """The digest of the revision."""
+        return self._revision.cas
+
     def graphs(self) -> Mapping[str, str]:
         """The address of each graph, by id."""
         return {name: self._site.uri_of(folder) for name, folder in self._revision.iter_graphs()}
@@ -94,6 +100,44 @@ class Cluster:
         self._folder_of(graph_id)
         names = self._list_bound(build_address(Kind.GRAPH, graph_id))
         return self._compile_policy(names[0], graph_id) if names else None
+
+    def policy_digest(self, graph_id: str) -> str | None:
+        """The digest of the bundle that is bound to a graph, as far as the ledger says it."""
+        names = self._list_bound(build_address(Kind.GRAPH, graph_id))
+        if not names:
+            return None
+        return self._revision.resources[build_address(Kind.POLICY, names[0])].digest
+
+    def server_policy(self) -> Policy | None:
+        """The policy that decides who may list the graphs; None where no bundle is bound."""
+        names = self._list_bound(CLUSTER)
+        return self._compile_policy(names[0], "server") if names else None
+
+    def has_policy(self) -> bool:
+        """Whether a bundle is bound to anything."""
+        return bool(self._read_bindings())
+
+    def embedding_profile(self, graph_id: str) -> Mapping[str, str] | None:
+        """The provider of the vectors of a graph, with references in place of secrets."""
+        resource = self._revision.resources[build_address(Kind.GRAPH, graph_id)]
+        address = resource.details.get("embedding_provider")
+        if address is None:
+            return None
+        provider = self._revision.resources.get(address)
+        profile = None if provider is None else provider.details.get("embedding_profile")
+        if profile is None:
+            message = f"the ledger does not hold {address}, which graph '{graph_id}' uses"
+            raise ClusterError("embedding_provider_profile_missing", message, hint=_HINT)
+        return dict(profile)
+
+    def storage_of(self, graph_id: str) -> Storage:
+        """Where a graph is stored."""
+        return self._site.open_graph_storage(self._site.uri_of(self._folder_of(graph_id)))
+
+    def stored_texts(self, graph_id: str) -> Mapping[str, str]:
+        """The text of each stored query of a graph, as it was applied."""
+        self._folder_of(graph_id)
+        return {name: self.query_text(graph_id, name) for name in self._list_query_names(graph_id)}
 
     def choose_policy(self, graph_id: str | None = None) -> tuple[str, Policy]:
         """The bundle that is asked about, with its name.
@@ -120,23 +164,18 @@ class Cluster:
         """The stored queries of a graph, by name, checked against the live schema."""
         with self._site.open_graph(self._folder_of(graph_id)) as graph:
             catalog = graph.branch().snapshot().view.catalog
-        found = []
-        for name in self._list_query_names(graph_id):
-            text = self.query_text(graph_id, name)
-            parsed = parse_file(text, name=f"{name}.gq")
-            query = select_query(parsed.file, name)
-            found.append(compile_stored(query, parsed, catalog, file=f"{name}.gq"))
-        return found
+        texts = self.stored_texts(graph_id)
+        return [compile_named(name, text, catalog) for name, text in texts.items()]
 
     def invoke_query(self, graph: Graph, graph_id: str, name: str) -> InvokedQuery:
         """A stored query, ready to run on the opened graph, if the actor of that may invoke it.
 
         The policy is asked first, so that a denial does not show whether the query exists.
         """
-        session = graph.branch().session.invoke_query(name)
+        own = graph.invoking(name)
         text = self.query_text(graph_id, name)
         declared = select_query(parse_file(text, name=f"{name}.gq").file, name)
-        return InvokedQuery(Graph(session), name, text, isinstance(declared.body, MutationBody))
+        return InvokedQuery(own, name, text, isinstance(declared.body, MutationBody))
 
     def run_query(
         self,

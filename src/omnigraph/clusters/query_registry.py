@@ -16,7 +16,7 @@ from omnigraph.errors import CompileError
 from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.query.ast import MutationBody, Query
 from omnigraph.query.parser import ParsedFile
-from omnigraph.query.query_compiler import compile_declaration, parse_file
+from omnigraph.query.query_compiler import compile_declaration, parse_file, select_query
 from omnigraph.query.query_descriptor import Descriptor, Field, describe_parameter, describe_query
 from omnigraph.schema.catalog import Catalog
 
@@ -145,6 +145,13 @@ def compile_stored(query: Query, parsed: ParsedFile, catalog: Catalog, *, file: 
         descriptor=describe_query(compiled.checked, catalog),
         file=file,
     )
+
+
+def compile_named(name: str, text: str, catalog: Catalog) -> StoredQuery:
+    """The catalogue entry of a stored query, from the text of its file."""
+    parsed = parse_file(text, name=f"{name}{SUFFIX}")
+    query = select_query(parsed.file, name)
+    return compile_stored(query, parsed, catalog, file=f"{name}{SUFFIX}")
 
 
 def compile_file(data: bytes, catalog: Catalog, *, file: str) -> Iterator[StoredQuery]:

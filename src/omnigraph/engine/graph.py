@@ -202,6 +202,14 @@ class Graph:
         """The same graph for another actor, under the same policy; it opens nothing again."""
         return Graph(self._session.act_as(actor))
 
+    def invoking(self, query: str) -> Graph:
+        """The same graph on behalf of a stored query, which may do what its rules carry."""
+        return Graph(self._session.invoke_query(query))
+
+    def authorize(self, act: Act) -> None:
+        """Ask the policy about an act, for the layers above; a denial is a `PolicyDeniedError`."""
+        self._session.authorize(act)
+
     @property
     def spark(self) -> GraphSpark:
         """The graph on Spark: types as DataFrames, and bulk work done by tasks."""

@@ -88,6 +88,12 @@ class Session:
         made.__dict__.update(self.__dict__, **own, _stored_query=stored_query)
         return made
 
+    def guard_by(self, gate: Gate | None) -> Session:
+        """The same graph under another policy, without opening it again."""
+        made = self.act_as(self.actor)
+        made.__dict__["_gate"] = gate
+        return made
+
     def invoke_query(self, name: str) -> Session:
         """The session of a stored query, which may do what the rules of the query carry."""
         self.authorize(Act(Action.INVOKE_QUERY, query=name))

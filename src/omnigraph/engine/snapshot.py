@@ -146,10 +146,16 @@ class Snapshot:
 
     def answer(self, request: ReadRequest, engine: ReadEngine = "local") -> Result:
         """Run the read of a request, for the layers above."""
+        return self.answer_named(request, engine)[1]
+
+    def answer_named(
+        self, request: ReadRequest, engine: ReadEngine = "local"
+    ) -> tuple[str, Result]:
+        """The name of the read of a request, which its text may leave out, and its result."""
         chosen = require_engine(engine)
         with self._session.guard_reads(self._at):
             read = self._prepare(request)
-            return read.run_on_spark() if chosen == "spark" else read.run()
+            return read.plan.name, read.run_on_spark() if chosen == "spark" else read.run()
 
     def explain(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,

@@ -3,6 +3,7 @@
     OmnigraphError
     ├── CompileError                  a schema or query text has diagnostics of severity error
     ├── QueryNotFoundError            no query of that name is in the text
+    ├── StoredQueryNotFoundError      no stored query of that name may be called
     ├── WrongQueryKindError           a mutation passed to `query`, or a read passed to `mutate`
     ├── ParameterError                a parameter is missing, or its value does not fit
     │   └── UnknownParameterError     the query does not declare it; carries the declared ones
@@ -140,6 +141,7 @@ from omnigraph.errors.query_errors import (
     SparkDriverLostError,
     SparkFailedError,
     SparkMissingError,
+    StoredQueryNotFoundError,
     TypeNotFoundError,
     UnknownParameterError,
     WrongQueryKindError,
@@ -255,6 +257,7 @@ __all__ = [
     "StorageFullError",
     "StorageRefusedError",
     "StorageUnknownError",
+    "StoredQueryNotFoundError",
     "StoredSchemaError",
     "TagExistsError",
     "TagNotFoundError",

@@ -44,6 +44,7 @@ from omnigraph.errors.query_errors import (
     ParameterError,
     QueryNotFoundError,
     ResourceLimitError,
+    StoredQueryNotFoundError,
     WrongQueryKindError,
 )
 from omnigraph.errors.storage_errors import (
@@ -118,6 +119,7 @@ _CODES: Final[dict[type[OmnigraphError], ErrorCode | None]] = {
             GraphNotFoundError,
             HistoryGoneError,
             PipelineNotFoundError,
+            StoredQueryNotFoundError,
             TagNotFoundError,
         ),
         ErrorCode.NOT_FOUND,

@@ -35,6 +35,15 @@ class QueryNotFoundError(OmnigraphError):
         self.name = name
 
 
+class StoredQueryNotFoundError(OmnigraphError):
+    """A stored query that is not there, or that the actor may not call: both look the same."""
+
+    code = "stored_query_not_found"
+
+    def __init__(self) -> None:
+        super().__init__("stored query not found")
+
+
 class WrongQueryKindError(OmnigraphError):
     """A mutation that was to be queried, or a read that was to mutate."""
 
