@@ -1,0 +1,88 @@
+"""Commits, and what they changed: page by page, or as a baseline with a cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from omnigraph.errors import CommitNotFoundError, InvalidArgumentError, PolicyDeniedError
+from omnigraph.operations.graph_reads import require_read
+from omnigraph.policy.acts import Act, Action
+from omnigraph.versioning.record import MAIN_BRANCH
+
+if TYPE_CHECKING:
+    from omnigraph.engine import Baseline, Graph
+    from omnigraph.wire.wire_requests import ChangeBaselineRequest, ChangesQuery, FeedQuery
+
+JsonObject = dict[str, Any]  # Any: a JSON document
+
+
+def list_commits(graph: Graph, branch: str | None, limit: int | None = None) -> JsonObject:
+    """The commits of a branch, newest first: CommitListOutput."""
+    name = MAIN_BRANCH if branch is None else branch
+    require_read(graph, name)
+    return {"commits": [each.to_json() for each in graph.branch(name).commits(limit=limit)]}
+
+
+def read_commit(graph: Graph, commit: str) -> JsonObject:
+    """One commit: CommitOutput."""
+    return graph.commit(commit).to_json()
+
+
+def read_commit_changes(graph: Graph, commit: str, asked: ChangesQuery) -> JsonObject:
+    """A page of what a commit changed: CommitChangesOutput.
+
+    A commit that may not be read is as unknown as one that does not exist.
+    """
+    try:
+        page = graph.commit_changes(
+            commit,
+            limit=asked.limit,
+            page_token=asked.page_token,
+            kinds=asked.kind,
+            types=asked.type,
+            ops=asked.op,
+        )
+    except (CommitNotFoundError, PolicyDeniedError):
+        raise CommitNotFoundError(f"commit '{commit}' not found") from None
+    return page.to_json()
+
+
+def poll_changes(graph: Graph, asked: FeedQuery) -> JsonObject:
+    """A page of what was committed after a position: ChangeFeedOutput."""
+    name = trim_branch(asked.branch)
+    require_read(graph, name)
+    page = graph.branch(name).changes(
+        cursor=asked.cursor,
+        start=asked.start,
+        page_token=asked.page_token,
+        limit=asked.limit,
+        kinds=asked.kind,
+        types=asked.type,
+        ops=asked.op,
+    )
+    return page.to_json()
+
+
+def begin_baseline(graph: Graph, asked: ChangeBaselineRequest) -> Iterator[bytes]:
+    """Every entity as of now, and then a line with the cursor to follow the branch from there."""
+    name = trim_branch(asked.branch)
+    graph.authorize(Act(Action.EXPORT, name))
+    taken = graph.branch(name).baseline(kinds=asked.kind, types=asked.type, ops=asked.op)
+    return _iter_baseline(taken)
+
+
+def _iter_baseline(taken: Baseline) -> Iterator[bytes]:
+    yield from taken.chunks()
+    yield orjson.dumps({"baseline": taken.to_json()}) + b"\n"
+
+
+def trim_branch(name: str | None) -> str:
+    """The branch of a feed, without blanks around it."""
+    if name is None:
+        return MAIN_BRANCH
+    if not name.strip():
+        raise InvalidArgumentError("branch", "it is blank", hint="leave it out for main")
+    return name.strip()

@@ -1,0 +1,114 @@
+"""The stored queries of a graph, and calls of them.
+
+A query that may not be called is as unknown as one that is not there: both are the same error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from omnigraph.errors import (
+    InvalidArgumentError,
+    PolicyDeniedError,
+    StoredQueryNotFoundError,
+)
+from omnigraph.wire.wire_requests import ChangeRequest, QueryRequest
+
+if TYPE_CHECKING:
+    from omnigraph.clusters.query_registry import StoredQuery
+    from omnigraph.engine import Graph
+    from omnigraph.wire.wire_requests import InvokeStoredQueryRequest
+
+JsonObject = dict[str, Any]  # Any: a JSON document
+# What the entry of the catalogue is of an entry of the registry.
+_ENTRY: Final = ("name", "tool_name", "description", "instruction", "mutation", "params")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredText:
+    """A stored query with the text that it is run from."""
+
+    entry: StoredQuery
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueryCatalogue:
+    """The stored queries of a graph in one revision, by name."""
+
+    queries: Mapping[str, StoredText] = field(default_factory=dict)
+
+    def to_json(self) -> JsonObject:
+        """The document of the catalogue: QueriesCatalogOutput."""
+        return {"queries": [describe_entry(self.queries[name]) for name in sorted(self.queries)]}
+
+
+def describe_entry(stored: StoredText) -> JsonObject:
+    """The entry of a stored query in the catalogue."""
+    document = stored.entry.to_json()
+    return {name: document[name] for name in _ENTRY if name in document}
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCall:
+    """A stored query that may be called; `graph` does what the rules of the query carry."""
+
+    graph: Graph
+    stored: StoredText
+
+    @property
+    def name(self) -> str:
+        """The name of the query."""
+        return self.stored.entry.name
+
+    @property
+    def is_mutation(self) -> bool:
+        """Whether it writes."""
+        return self.stored.entry.is_mutation
+
+
+def begin_call(
+    graph: Graph, catalogue: QueryCatalogue, name: str, asked: InvokeStoredQueryRequest
+) -> StoredCall:
+    """A stored query by its name; the policy is asked before it shows whether there is one."""
+    try:
+        own = graph.invoking(name)
+    except PolicyDeniedError:
+        raise StoredQueryNotFoundError from None
+    stored = catalogue.queries.get(name)
+    if stored is None:
+        raise StoredQueryNotFoundError
+    call = StoredCall(own, stored)
+    if asked.expect_mutation is not None and asked.expect_mutation != call.is_mutation:
+        kind = "a mutation: call it with mutate" if call.is_mutation else "a read: use query"
+        raise InvalidArgumentError("expect_mutation", f"stored query '{name}' is {kind}")
+    if call.is_mutation and asked.snapshot is not None:
+        raise InvalidArgumentError("snapshot", "a mutation writes to the newest state of a branch")
+    return call
+
+
+def build_read(call: StoredCall, asked: InvokeStoredQueryRequest) -> QueryRequest:
+    """The read that a call stands for."""
+    return QueryRequest(
+        query=call.stored.text,
+        name=call.name,
+        params=asked.params,
+        branch=asked.branch,
+        snapshot=asked.snapshot,
+        timeout=None,
+        memory=None,
+    )
+
+
+def build_mutation(call: StoredCall, asked: InvokeStoredQueryRequest) -> ChangeRequest:
+    """The mutation that a call stands for."""
+    return ChangeRequest(
+        query=call.stored.text,
+        name=call.name,
+        params=asked.params,
+        branch=asked.branch,
+        key=asked.key,
+        retries=0,
+    )
