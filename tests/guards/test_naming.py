@@ -34,6 +34,7 @@ DEMANDED = {"main", "partitions", "pushFilters", "readable", "reader", "readinto
     # Of a data source of Spark.
     *("streamReader", "streamWriter", "writer", "initialOffset", "latestOffset", "abort"),
     *("default_schema", "nullable_schema", "model_schema", "field_title_should_be_set"),
+    *("connection_made", "connection_lost"),
     *("getDefaultReadLimit", "reportLatestOffset", "prepareForTriggerAvailableNow", "commit"),
 }
 

@@ -1,0 +1,50 @@
+"""What commits changed, exports and baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Final
+
+from omnigraph.operations import graph_reads, history_reads
+from omnigraph.server.exchange import Answer, Call, StreamedAnswer, answer_json
+from omnigraph.server.request_failures import refuse_too_large
+
+_LINES_UTF8: Final = b"application/x-ndjson; charset=utf-8"
+EXPORTS: Final = "stream_export_slots"
+
+
+def get_commit_changes(call: Call) -> Answer:
+    """A page of what a commit changed."""
+    graph = call.open_graph()
+    return answer_json(history_reads.read_commit_changes(graph, call.path["commit_id"], call.query))
+
+
+def poll_changes(call: Call) -> Answer:
+    """A page of what was committed after a position."""
+    return answer_json(history_reads.poll_changes(call.open_graph(), call.query))
+
+
+def capture_baseline(call: Call) -> StreamedAnswer:
+    """Every entity, and the cursor after them."""
+    chunks = history_reads.begin_baseline(call.open_graph(), call.body)
+    return StreamedAnswer(_start(chunks), lambda: None, _LINES_UTF8)
+
+
+def export(call: Call) -> StreamedAnswer:
+    """Every entity; of one graph, one export at a time."""
+    chunks = graph_reads.begin_export(call.open_graph(), call.body)
+    slot = call.target.export_slot
+    if not slot.acquire(blocking=False):
+        raise refuse_too_large(EXPORTS, limit=1, actual=2)
+    try:
+        return StreamedAnswer(_start(chunks), slot.release)
+    except BaseException:
+        slot.release()
+        raise
+
+
+def _start(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The same chunks; what fails at the first one fails before the answer begins."""
+    first = next(chunks, b"")
+    return chain([first], chunks)

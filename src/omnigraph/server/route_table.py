@@ -1,0 +1,125 @@
+"""Every route with its handler: those of the contract, and those of the server itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from omnigraph.server import (
+    blob_routes,
+    change_routes,
+    query_routes,
+    service_routes,
+    stored_query_routes,
+    write_routes,
+)
+from omnigraph.server.lanes import Lane
+from omnigraph.server.route_bindings import Binding
+from omnigraph.wire.wire_routes import ROUTES, RouteSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A route of the contract, or of the server, and how it is served."""
+
+    spec: RouteSpec
+    binding: Binding
+    # The path that replaces it, if clients should not use it any more.
+    successor: str | None = None
+
+    @property
+    def method(self) -> str:
+        """Its method."""
+        return self.spec.method
+
+    @property
+    def path(self) -> str:
+        """Its path, with names in braces."""
+        return self.spec.path
+
+    @property
+    def segments(self) -> tuple[str, ...]:
+        """The parts of its path."""
+        return self.spec.segments
+
+
+_BINDINGS: Final = {
+    "health": Binding(service_routes.get_health, Lane.LOOP),
+    "listGraphs": Binding(service_routes.list_graphs, Lane.LOOP),
+    "cluster_getSnapshot": Binding(query_routes.get_snapshot),
+    "cluster_query": Binding(prepare_read=query_routes.prepare_query),
+    "cluster_export": Binding(change_routes.export, Lane.STREAM),
+    "cluster_getSchema": Binding(query_routes.get_schema),
+    "cluster_getBlob": Binding(blob_routes.get_blob),
+    "cluster_headBlob": Binding(blob_routes.describe_blob),
+    "cluster_list_queries": Binding(stored_query_routes.list_queries, Lane.LOOP),
+    "cluster_invoke_query": Binding(resolve=stored_query_routes.bind_call),
+    "cluster_invoke_query_if_graph_commit": Binding(
+        resolve=stored_query_routes.bind_conditional_call
+    ),
+    "cluster_mutate": Binding(write_routes.mutate, Lane.WRITE, write_routes.change_act_of),
+    "cluster_mutate_if_graph_commit": Binding(
+        write_routes.mutate_if_commit, Lane.WRITE, write_routes.change_act_of
+    ),
+    "cluster_applySchema": Binding(
+        write_routes.apply_schema, Lane.WRITE, write_routes.schema_act_of
+    ),
+    "cluster_load": Binding(
+        write_routes.load, Lane.WRITE, write_routes.change_act_of, is_load=True
+    ),
+    "cluster_loadNdjson": Binding(
+        write_routes.load_lines,
+        Lane.WRITE,
+        write_routes.change_lines_act_of,
+        require_rights=write_routes.require_line_rights,
+        is_load=True,
+    ),
+    "cluster_listBranches": Binding(query_routes.list_branches),
+    "cluster_createBranch": Binding(
+        write_routes.create_branch, Lane.WRITE, write_routes.create_branch_act_of
+    ),
+    "cluster_deleteBranch": Binding(
+        write_routes.delete_branch, Lane.WRITE, write_routes.delete_branch_act_of
+    ),
+    "cluster_mergeBranches": Binding(
+        write_routes.merge_branches, Lane.WRITE, write_routes.merge_act_of
+    ),
+    "cluster_listCommits": Binding(query_routes.list_commits),
+    "cluster_getCommit": Binding(query_routes.get_commit),
+    "cluster_getCommitChanges": Binding(change_routes.get_commit_changes),
+    "cluster_pollChanges": Binding(change_routes.poll_changes),
+    "cluster_captureChangeBaseline": Binding(change_routes.capture_baseline, Lane.STREAM),
+}
+# Old names of routes, for clients that still use them.
+_DEPRECATED: Final = {
+    "/read": ("cluster_query", "query", query_routes.prepare_old_query),
+    "/change": ("cluster_mutate", "mutate", None),
+    "/ingest": ("cluster_load", "load", None),
+}
+
+
+def build_routes() -> tuple[Route, ...]:
+    """The routes of a server."""
+    by_operation = {spec.operation: spec for spec in ROUTES}
+    routes = [Route(spec, _BINDINGS[spec.operation]) for spec in ROUTES]
+    for path, (operation, successor, prepare) in _DEPRECATED.items():
+        spec = by_operation[operation]
+        old = replace(spec, operation=f"cluster_{path[1:]}", path=f"/graphs/{{graph_id}}{path}")
+        binding = _BINDINGS[operation]
+        if prepare is not None:
+            binding = replace(binding, prepare_read=prepare)
+            old = replace(old, body=query_routes.ReadRequest)
+        routes.append(Route(old, binding, successor))
+    return (*routes, *_build_own_routes())
+
+
+def _build_own_routes() -> tuple[Route, ...]:
+    """Routes that the contract does not list."""
+    ready = RouteSpec(
+        "ready", "GET", "/readyz", "health", "Whether the server answers.", is_open=True
+    )
+    openapi = RouteSpec("openapi", "GET", "/openapi.json", "health", "The contract.", is_open=True)
+    return (
+        Route(ready, Binding(service_routes.get_ready, Lane.LOOP)),
+        Route(openapi, Binding(service_routes.get_openapi)),
+    )

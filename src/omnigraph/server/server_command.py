@@ -1,0 +1,68 @@
+"""The command `omnigraph-server`: serve the graphs of a cluster."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from omnigraph.errors import ClusterError, OmnigraphError
+from omnigraph.server.server_run import serve_cluster
+from omnigraph.server.server_settings import BIND_DEFAULT, is_set
+
+_FAILED: Final = 1
+UNAUTHENTICATED: Final = "OMNIGRAPH_UNAUTHENTICATED"
+REQUIRE_ALL: Final = "OMNIGRAPH_REQUIRE_ALL_GRAPHS"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve a cluster as the command line says; a refused start ends with 1."""
+    given = _build_parser().parse_args(arguments)
+    try:
+        serve_cluster(
+            given.cluster,
+            bind=given.bind,
+            is_open=given.unauthenticated or is_set(os.environ, UNAUTHENTICATED),
+            is_strict=given.require_all_graphs or is_set(os.environ, REQUIRE_ALL),
+            reload_s=given.reload_interval,
+        )
+    except OmnigraphError as error:
+        code = error.reason if isinstance(error, ClusterError) else error.code
+        hint = f"\nhint: {error.hint}" if error.hint else ""
+        print(f"error[{code}]: {error.message}{hint}", file=sys.stderr)  # noqa: T201 — a command
+        sys.exit(_FAILED)
+
+
+def _build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "omnigraph-server", description="Serve the graphs of a cluster over HTTP."
+    )
+    parser.add_argument(
+        "--cluster",
+        metavar="DIR|URI",
+        required=True,
+        help="the storage root, such as s3://bucket/root, or a folder with cluster.yaml",
+    )
+    parser.add_argument(
+        "--bind", metavar="HOST:PORT", default=BIND_DEFAULT, help="where to listen; port 0 is any"
+    )
+    parser.add_argument(
+        "--unauthenticated", action="store_true", help="start without tokens: open to every client"
+    )
+    parser.add_argument(
+        "--require-all-graphs", action="store_true", help="refuse to start if a graph is sick"
+    )
+    parser.add_argument(
+        "--reload-interval",
+        metavar="SECONDS",
+        type=float,
+        default=2.0,
+        help="how often the cluster and the tokens are looked up; 0 is never, but for SIGHUP",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""Runs a server from its start to its end."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+
+from omnigraph.clusters.applied_cluster import open_cluster
+from omnigraph.server.bearer_tokens import read_tokens
+from omnigraph.server.cluster_follower import ClusterFollower
+from omnigraph.server.cluster_serving import Quarantine, boot_cluster
+from omnigraph.server.http_app import HttpApp
+from omnigraph.server.http_process import HttpServer, announce, build_server, listen
+from omnigraph.server.lanes import Lanes
+from omnigraph.server.server_boot import boot_graph
+from omnigraph.server.server_log import configure_log
+from omnigraph.server.server_settings import ServerSettings, build_settings
+from omnigraph.server.server_state import AuthMode, Serving
+
+_log = logging.getLogger(__name__)
+
+
+def serve_graph(
+    uri: str,
+    *,
+    bind: str,
+    graph_id: str | None = None,
+    policy: str | None = None,
+    is_open: bool = False,
+) -> None:
+    """Serve one graph until a signal; without tokens, only to this machine unless it is asked."""
+    configure_log()
+    settings = build_settings(bind, os.environ)
+    tokens = read_tokens(os.environ)
+    is_private = settings.is_loopback and not tokens and policy is None
+    state = boot_graph(
+        uri,
+        graph_id=graph_id,
+        policy=policy,
+        tokens=tokens,
+        is_open=is_open or is_private,
+    )
+    run_server(Serving(state), settings)
+
+
+def serve_cluster(
+    root: str, *, bind: str, is_open: bool = False, is_strict: bool = False, reload_s: float = 2.0
+) -> None:
+    """Serve the graphs of a cluster until a signal, and follow what is applied to it."""
+    configure_log()
+    settings = replace(build_settings(bind, os.environ), reload_s=reload_s)
+    tokens = read_tokens(os.environ)
+    cluster = open_cluster(root)
+    state, quarantined = boot_cluster(
+        cluster,
+        tokens,
+        is_open=is_open,
+        is_strict=is_strict,
+    )
+    run_server(Serving(state), settings, root=root, quarantined=quarantined)
+
+
+def run_server(
+    serving: Serving,
+    settings: ServerSettings,
+    *,
+    root: str | None = None,
+    quarantined: dict[str, Quarantine] | None = None,
+) -> None:
+    """Listen, answer, follow, and end after what is under way."""
+    if serving.state.mode is AuthMode.DEFAULT_DENY:
+        _log.warning("no policy is applied: tokens alone allow to read, and nothing else")
+    with listen(settings) as opened:
+        announce(opened)
+        run_on_socket(opened, serving, settings, root=root, quarantined=quarantined)
+
+
+def run_on_socket(
+    opened: socket.socket,
+    serving: Serving,
+    settings: ServerSettings,
+    *,
+    root: str | None = None,
+    quarantined: dict[str, Quarantine] | None = None,
+    on_start: Callable[[HttpServer], None] | None = None,
+) -> None:
+    """Answer on a socket that listens; `on_start` gets the server, which can be stopped."""
+    lanes = Lanes()
+    follower = ClusterFollower(root, serving, quarantined or {})
+    server = build_server(
+        HttpApp(serving, settings, lanes),
+        settings,
+        serving,
+        beside=lambda: follower.run(lanes, every_s=settings.reload_s),
+        wake=follower.wake,
+    )
+    if on_start is not None:
+        on_start(server)
+    try:
+        server.run(sockets=[opened])
+    finally:
+        lanes.shutdown()

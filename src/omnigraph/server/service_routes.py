@@ -1,0 +1,70 @@
+"""Routes about the server itself: whether it lives, is ready, and what it serves."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from omnigraph import __version__
+from omnigraph.format_version import IR_VERSION
+from omnigraph.server.exchange import Answer, Call, answer_json
+from omnigraph.wire.openapi import build_openapi
+from omnigraph.wire.wire_routes import ROUTES
+
+# The level of the contract: clients compare its first two numbers with their own.
+CONTRACT_VERSION: Final = "0.10.0"
+
+
+def get_health(call: Call) -> Answer:
+    """That the server is alive."""
+    del call
+    return answer_json(
+        {
+            "status": "ok",
+            "version": CONTRACT_VERSION,
+            "internal_schema_version": IR_VERSION,
+            "source_version": __version__,
+        }
+    )
+
+
+def get_ready(call: Call) -> Answer:
+    """Whether the server answers requests, and from which revision; counts, and no names."""
+    state = call.state
+    is_ready = not call.is_draining
+    document = {
+        "ready": is_ready,
+        "status": "serving" if is_ready else "draining",
+        "auth_mode": str(state.mode),
+        "served_graph_count": len(state.graphs),
+        "quarantined_graph_count": len(state.quarantined),
+        "unavailable_graph_count": len(state.unavailable),
+        "stale_seconds": 0
+        if state.stale_since is None
+        else round(time.monotonic() - state.stale_since),
+    }
+    if state.position is not None:
+        document |= {
+            "state_revision": state.position.number,
+            "state_cas": state.position.digest,
+            "newest_revision": state.newest_revision or state.position.number,
+        }
+    return answer_json(document, 200 if is_ready else 503)
+
+
+def list_graphs(call: Call) -> Answer:
+    """The graphs that are served, for actors who may list them."""
+    state = call.state
+    state.authorize_list(call.actor)
+    graphs = [
+        {"graph_id": each.graph_id, "uri": each.uri}
+        for each in sorted(state.graphs.values(), key=lambda each: each.graph_id)
+    ]
+    quarantined = sorted(state.quarantined)
+    return answer_json({"graphs": graphs, **({"quarantined": quarantined} if quarantined else {})})
+
+
+def get_openapi(call: Call) -> Answer:
+    """The contract, as it holds here."""
+    has_auth = call.state.needs_token
+    return answer_json(build_openapi(ROUTES, version=CONTRACT_VERSION, has_auth=has_auth))
