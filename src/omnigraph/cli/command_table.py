@@ -98,6 +98,11 @@ COMMANDS: Final = (
     Entry("cluster", "cluster_commands", "Manage graphs, queries and policies as one."),
     Entry("graphs", "queries_commands", "List the graphs of a cluster."),
     Entry("queries", "queries_commands", "Work with stored queries."),
+    Entry(
+        "serve",
+        "serve_command",
+        "Serve one graph over HTTP, without a cluster, until it is interrupted.",
+    ),
     Entry("spark", "spark_commands", "Look at what Spark runs on."),
     Entry(
         "lint",

@@ -1,0 +1,333 @@
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import omnigraph
+from omnigraph.clusters.applied_cluster import open_cluster
+from omnigraph.clusters.control_plane import ControlPlane
+from omnigraph.errors import ClusterError
+from omnigraph.server.bearer_tokens import FILE
+from omnigraph.server.cluster_serving import boot_cluster
+from served import PEOPLE, SCHEMA, RunningServer, apply_cluster, make_tokens, serve_cluster
+
+A, B = "/graphs/alpha", "/graphs/beta"
+QUERIES = """\
+query find_person($name: String, $tags: [String]?, $near: Vector(3)?, $big: I64?)
+  @description("One person by name.") @instruction("Ask for a name.")
+{ match { $p: Person { name: $name } } return { $p.name } }
+query hire($name: String) { insert Person { name: $name } }
+"""
+CLUSTER = """\
+version: 1
+storage: ../root
+graphs:
+  alpha: {schema: g.pg, queries: queries}
+  beta: {schema: g.pg}
+policies:
+  own: {file: own.yaml, applies_to: [alpha]}
+  list: {file: list.yaml, applies_to: [cluster]}
+"""
+OWN = """\
+version: 1
+groups: {all: [ada], callers: [bob], agents: [bot], readers: [cyd]}
+rules:
+  - id: everything
+    allow: {actors: {group: all}, actions: [read, change, export, invoke_query, schema_apply]}
+  - id: only-call
+    allow: {actors: {group: callers}, actions: [invoke_query]}
+  - id: carried
+    allow: {actors: {group: agents}, actions: [invoke_query], queries: [find_person],
+      carries: [read]}
+  - id: only-read
+    allow: {actors: {group: readers}, actions: [read]}
+"""
+LIST = """\
+version: 1
+groups: {all: [ada]}
+rules:
+  - id: see
+    allow: {actors: {group: all}, actions: [graph_list]}
+"""
+ACTORS = ("ada", "bob", "bot", "cyd")
+
+
+def write_cluster(folder: Path) -> Path:
+    """The configuration of two graphs, applied, with people in both."""
+    (folder / "queries").mkdir(parents=True)
+    (folder / "queries" / "people.gq").write_text(QUERIES)
+    (folder / "g.pg").write_text(SCHEMA)
+    (folder / "own.yaml").write_text(OWN)
+    (folder / "list.yaml").write_text(LIST)
+    (folder / "cluster.yaml").write_text(CLUSTER)
+    apply_cluster(folder, is_first=True)
+    for name in ("alpha", "beta"):
+        with omnigraph.open(folder.parent / f"root/graphs/{name}.omni", durable=False) as graph:
+            graph.branch().load(PEOPLE, mode="append")
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_cluster(tmp_path / "config")
+
+
+@pytest.fixture
+def running(folder: Path) -> Iterator[RunningServer]:
+    with serve_cluster(folder, actors=ACTORS) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A server that no test changes."""
+    made = write_cluster(tmp_path_factory.mktemp("cluster") / "config")
+    with serve_cluster(made, actors=ACTORS) as found:
+        yield found
+
+
+def wait_until(check: Callable[[], bool], running: RunningServer) -> None:
+    """Wait for what the server does after it was woken."""
+    running.wake()
+    for _ in range(300):
+        if check():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it did not happen")
+
+
+def test_the_graphs_are_listed_for_those_who_may(shared: RunningServer) -> None:
+    with shared.connect("ada") as client:
+        graphs = client.get("/graphs").json()["graphs"]
+        answer = client.get(f"{A}/snapshot")
+    assert [each["graph_id"] for each in graphs] == ["alpha", "beta"]
+    assert graphs[0]["uri"].endswith("root/graphs/alpha.omni")
+    assert answer.headers["omnigraph-cluster-revision"].isdigit()
+    with shared.connect("bob") as client:
+        assert client.get("/graphs").status_code == 403
+    with shared.connect() as client:
+        assert client.get("/graphs").status_code == 401
+
+
+def test_the_catalogue_has_typed_parameters(shared: RunningServer) -> None:
+    with shared.connect("cyd") as client:
+        found = client.get(f"{A}/queries").json()["queries"]
+        assert client.get(f"{B}/queries").json() == {"queries": []}
+    assert [each["name"] for each in found] == ["find_person", "hire"]
+    assert found[0] == {
+        "name": "find_person",
+        "tool_name": "find_person",
+        "description": "One person by name.",
+        "instruction": "Ask for a name.",
+        "mutation": False,
+        "params": [
+            {"name": "name", "kind": "string", "nullable": False},
+            {"name": "tags", "kind": "list", "item_kind": "string", "nullable": True},
+            {"name": "near", "kind": "vector", "vector_dim": 3, "nullable": True},
+            {"name": "big", "kind": "bigint", "nullable": True},
+        ],
+    }
+    assert found[1]["mutation"] is True
+    assert not {"description", "instruction"} & found[1].keys()
+
+
+def call(client: httpx.Client, name: str, body: Any = None, **options: Any) -> httpx.Response:
+    return client.post(f"{A}/queries/{name}", json=body, **options)
+
+
+def test_a_stored_read_is_called_with_any_empty_body(shared: RunningServer) -> None:
+    with shared.connect("ada") as client:
+        found = call(client, "find_person", {"params": {"name": "ada"}}).json()
+        assert found["rows"] == [{"p.name": "ada"}]
+        assert found["query_name"] == "find_person"
+        for content in (b"", b"{}", b"null"):
+            missing = client.post(f"{A}/queries/find_person", content=content)
+            assert missing.status_code == 400, "a parameter that is needed is missing"
+            assert "name" in missing.json()["error"]
+        assert client.post(f"{A}/queries/find_person", content=b"{").status_code == 400
+
+
+def test_unknown_and_denied_queries_look_the_same(shared: RunningServer) -> None:
+    with shared.connect("ada") as client:
+        unknown = call(client, "none")
+    with shared.connect("cyd") as client:
+        denied = call(client, "find_person", {"params": {"name": "ada"}})
+    with shared.connect("bot") as client:
+        other = call(client, "hire", {"params": {"name": "x"}})
+    assert unknown.status_code == denied.status_code == other.status_code == 404
+    assert unknown.content == denied.content == other.content
+    assert unknown.json()["error"] == "stored query not found"
+
+
+def test_a_call_needs_the_right_of_what_it_does_unless_it_is_carried(
+    shared: RunningServer,
+) -> None:
+    asked = {"params": {"name": "ada"}}
+    with shared.connect("bob") as client:
+        assert call(client, "find_person", asked).status_code == 403
+        assert call(client, "hire", asked).status_code == 403
+    with shared.connect("bot") as client:
+        assert call(client, "find_person", asked).json()["row_count"] == 1
+        adhoc = {"query": "query q() { match { $p: Person } return { $p.name } }"}
+        assert client.post(f"{A}/query", json=adhoc).status_code == 403
+        assert client.get(f"{A}/snapshot").status_code == 403
+
+
+def test_what_a_call_expects_is_checked(shared: RunningServer) -> None:
+    with shared.connect("ada") as client:
+        read = call(client, "find_person", {"expect_mutation": True})
+        mutation = call(client, "hire", {"expect_mutation": False})
+        snapshot = call(client, "hire", {"snapshot": "x", "params": {"name": "x"}})
+        header = {"Omnigraph-If-Graph-Commit": "x"}
+        condition = call(client, "find_person/if-graph-commit", {}, headers=header)
+        plain = call(client, "hire", {"params": {"name": "x"}}, headers=header)
+    assert [each.status_code for each in (read, mutation, snapshot, condition, plain)] == [400] * 5
+    assert "query" in read.json()["error"]
+    assert "mutate" in mutation.json()["error"]
+
+
+def test_a_stored_mutation_writes_and_may_have_a_condition(running: RunningServer) -> None:
+    with running.connect("ada") as client:
+        made = call(client, "hire", {"params": {"name": "eve"}}).json()
+        assert (made["affected_nodes"], made["actor_id"]) == (1, "ada")
+        head = made["commit"]["graph_commit_id"]
+        header = {"Omnigraph-If-Graph-Commit": head}
+        body = {"params": {"name": "fay"}}
+        first = call(client, "hire/if-graph-commit", body, headers=header)
+        late = call(client, "hire/if-graph-commit", body, headers=header)
+    assert (first.status_code, late.status_code) == (200, 412)
+
+
+def test_the_schema_of_a_managed_graph_is_not_changed_here(shared: RunningServer) -> None:
+    asked = {"schema_source": SCHEMA}
+    statuses = []
+    for actor in (None, "cyd", "ada"):
+        with shared.connect(actor) as client:
+            statuses.append(client.post(f"{A}/schema/apply", json=asked).status_code)
+    assert statuses == [401, 403, 409]
+
+
+def test_a_bundle_gates_only_what_it_is_bound_to(shared: RunningServer) -> None:
+    read = {"query": "query q() { match { $p: Person } return { $p.name } }"}
+    with shared.connect("bob") as client:
+        assert client.post(f"{A}/query", json=read).status_code == 403
+        # No bundle is bound to the other graph, where tokens alone allow to read.
+        assert client.post(f"{B}/query", json=read).status_code == 200
+
+
+def test_a_folder_and_its_storage_serve_the_same(folder: Path) -> None:
+    found = [
+        boot_cluster(open_cluster(root), make_tokens("ada"), is_open=False, is_strict=True)[0]
+        for root in (folder, folder.parent / "root")
+    ]
+    uris = [{name: each.uri for name, each in state.graphs.items()} for state in found]
+    assert uris[0] == uris[1]
+    assert found[0].position == found[1].position
+
+
+def test_what_is_not_applied_is_not_served(folder: Path) -> None:
+    with (folder / "queries" / "people.gq").open("a") as file:
+        file.write("query later() { match { $p: Person } return { $p.name } }\n")
+    with serve_cluster(folder, actors=ACTORS) as running, running.connect("ada") as client:
+        assert call(client, "later").status_code == 404
+
+
+def test_an_apply_and_a_revoked_grant_are_active_without_a_restart(
+    folder: Path, running: RunningServer
+) -> None:
+    with running.connect("ada") as client, running.connect("cyd") as reader:
+        assert reader.get(f"{A}/schema").status_code == 200
+        with (folder / "queries" / "people.gq").open("a") as file:
+            file.write("query later() { match { $p: Person } return { $p.name } }\n")
+        (folder / "own.yaml").write_text(OWN.replace("readers: [cyd]", "readers: [other]"))
+        before = client.get("/readyz").json()["state_revision"]
+        apply_cluster(folder)
+        wait_until(lambda: call(client, "later").status_code == 200, running)
+        assert reader.get(f"{A}/schema").status_code == 403
+        assert client.get("/readyz").json()["state_revision"] > before
+
+
+def test_a_broken_graph_is_quarantined_and_heals(folder: Path) -> None:
+    broken = folder.parent / "root/graphs/beta.omni"
+    away = folder.parent / "away"
+    shutil.move(broken, away)
+    with pytest.raises(ClusterError, match="beta"):
+        boot_cluster(open_cluster(folder), make_tokens("ada"), is_open=False, is_strict=True)
+    with serve_cluster(folder, actors=ACTORS) as running, running.connect("ada") as client:
+        assert [each["graph_id"] for each in client.get("/graphs").json()["graphs"]] == ["alpha"]
+        assert client.get("/readyz").json()["quarantined_graph_count"] == 1
+        assert client.get(f"{B}/snapshot").status_code == 404
+        assert client.get(f"{A}/snapshot").status_code == 200
+        shutil.move(away, broken)
+        time.sleep(2.1)
+        wait_until(lambda: client.get(f"{B}/snapshot").status_code == 200, running)
+
+
+def test_a_removed_graph_is_not_found_any_more(folder: Path, running: RunningServer) -> None:
+    with running.connect("ada") as client:
+        assert client.get(f"{B}/snapshot").status_code == 200
+        text = CLUSTER.replace("  beta: {schema: g.pg}\n", "")
+        (folder / "cluster.yaml").write_text(text)
+        plane = ControlPlane(str(folder), "ada")
+        assert plane.approve("graph.beta").is_ok
+        assert plane.apply().is_ok
+        wait_until(lambda: client.get(f"{B}/snapshot").status_code == 404, running)
+        assert client.get(f"{A}/snapshot").status_code == 200
+
+
+def test_tokens_are_followed_and_a_bad_file_keeps_the_old_ones(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "tokens.json"
+    file.write_text(json.dumps({name: f"{name}-secret" for name in ACTORS}))
+    monkeypatch.setenv(FILE, str(file))
+    with (
+        serve_cluster(folder, actors=ACTORS) as running,
+        running.connect("ada") as old,
+        running.connect("dan") as new,
+    ):
+        assert (old.get("/graphs").status_code, new.get("/graphs").status_code) == (200, 401)
+        # A mounted secret is a link that moves.
+        (tmp_path / "next.json").write_text('{"dan": "dan-secret"}')
+        file.unlink()
+        file.symlink_to(tmp_path / "next.json")
+        wait_until(lambda: old.get("/graphs").status_code == 401, running)
+        assert new.get("/graphs").status_code == 403
+        (tmp_path / "next.json").write_text("{")
+        running.wake()
+        time.sleep(0.2)
+        assert new.get("/graphs").status_code == 403
+
+
+@pytest.mark.parametrize("kind", ["query", "policy"])
+def test_an_altered_payload_is_fatal(folder: Path, kind: str) -> None:
+    payloads = list((folder.parent / "root/__cluster/resources" / kind).rglob("*.*"))
+    assert payloads
+    for each in payloads:
+        each.write_bytes(each.read_bytes() + b" ")
+    with pytest.raises(ClusterError, match="altered"):
+        boot_cluster(open_cluster(folder), make_tokens("ada"), is_open=False, is_strict=False)
+    for each in payloads:
+        each.unlink()
+    with pytest.raises(ClusterError, match="missing"):
+        boot_cluster(open_cluster(folder), make_tokens("ada"), is_open=False, is_strict=False)
+
+
+def test_a_policy_that_cannot_be_verified_closes_its_graph(
+    folder: Path, running: RunningServer
+) -> None:
+    with running.connect("ada") as client:
+        (folder / "own.yaml").write_text(OWN.replace("readers: [cyd]", "readers: [other]"))
+        known = set((folder.parent / "root/__cluster/resources/policy").rglob("*.*"))
+        apply_cluster(folder)
+        for each in set((folder.parent / "root/__cluster/resources/policy").rglob("*.*")) - known:
+            each.unlink()
+        wait_until(lambda: client.get(f"{A}/snapshot").status_code == 503, running)
+        assert client.get(f"{B}/snapshot").status_code == 200

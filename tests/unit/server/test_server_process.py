@@ -1,0 +1,153 @@
+"""The server as a process of its own: how it starts, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+import omnigraph
+from omnigraph.server import server_command
+from served import SCHEMA, apply_cluster, create_people
+
+SERVE = (sys.executable, "-c", "from omnigraph.cli import main; main()", "serve")
+CLUSTER = (sys.executable, "-m", "omnigraph.server.server_command")
+G = "/graphs/people"
+READ = {"query": "query q() { match { $p: Person } return { $p.name } }"}
+
+
+@contextmanager
+def start(*arguments: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server process, and its address."""
+    kept = {name: value for name, value in os.environ.items() if "OMNIGRAPH" not in name}
+    process = subprocess.Popen(
+        arguments,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=kept | environment,
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        if not line:
+            process.wait(30)
+        yield process, line.strip().replace("OMNIGRAPH_LISTEN_ADDR=", "http://")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> str:
+    return create_people(tmp_path / "people.omni")
+
+
+def test_the_command_describes_its_flags(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        server_command.main(["--help"])
+    assert ended.value.code == 0
+    shown = capsys.readouterr().out
+    for flag in ("--cluster", "--bind", "--unauthenticated", "--require-all-graphs"):
+        assert flag in shown
+
+
+def test_a_server_says_where_it_listens_and_ends_with_0(graph: str) -> None:
+    with start(*SERVE, graph, "--bind", "127.0.0.1:0") as (process, url):
+        assert httpx.get(f"{url}/healthz").json()["status"] == "ok"
+        assert httpx.post(f"{url}{G}/query", json=READ).json()["row_count"] == 4
+        process.send_signal(signal.SIGTERM)
+        out, log = process.communicate(timeout=20)
+    assert (process.returncode, out) == (0, "")
+    assert "Traceback" not in log
+    assert all(line.startswith("{") for line in log.splitlines())
+
+
+@pytest.mark.slow
+def test_what_is_under_way_is_finished_after_a_signal(graph: str) -> None:
+    person = '{"type":"Person","data":{"name":"p%d"}}'
+    lines = "\n".join(person % number for number in range(50_000))
+    headers = {"content-type": "application/x-ndjson"}
+    with start(*SERVE, graph, "--bind", "127.0.0.1:0") as (process, url):
+        found: list[httpx.Response] = []
+
+        def load() -> None:
+            route = f"{url}{G}/load/ndjson?mode=append"
+            found.append(httpx.post(route, content=lines, headers=headers, timeout=60))
+
+        thread = threading.Thread(target=load)
+        thread.start()
+        # Long enough for the bytes to arrive, and not for 50,000 rows to be written.
+        thread.join(0.3)
+        assert thread.is_alive()
+        process.send_signal(signal.SIGTERM)
+        thread.join(60)
+        process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert found[0].status_code == 200
+    assert found[0].json()["total_entities"] == 50_000
+
+
+@pytest.mark.slow
+def test_a_write_goes_on_when_its_client_goes_away(graph: str) -> None:
+    person = '{"type":"Person","data":{"name":"p%d"}}'
+    lines = "\n".join(person % number for number in range(50_000))
+    headers = {"content-type": "application/x-ndjson"}
+    with start(*SERVE, graph, "--bind", "127.0.0.1:0") as (process, url):
+        route = f"{url}{G}/load/ndjson?mode=append"
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(route, content=lines, headers=headers, timeout=httpx.Timeout(30, read=0.05))
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+    with omnigraph.open(graph) as opened:
+        assert opened.branch().count("Person") == 50_004
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "environment", "message"),
+    [
+        ((), {}, "neither tokens nor a policy"),
+        ((), {"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": '{"a": "x", "b": "x"}'}, "the same token"),
+        (("--bind", "nowhere"), {"OMNIGRAPH_UNAUTHENTICATED": "1"}, "HOST:PORT"),
+    ],
+)
+def test_a_start_that_cannot_be_meant_is_refused(
+    tmp_path: Path, arguments: tuple[str, ...], environment: dict[str, str], message: str
+) -> None:
+    folder = tmp_path / "config"
+    folder.mkdir()
+    (folder / "g.pg").write_text(SCHEMA)
+    text = "version: 1\nstorage: ../root\ngraphs: {people: {schema: g.pg}}\n"
+    (folder / "cluster.yaml").write_text(text)
+    apply_cluster(folder, is_first=True)
+    with start(*CLUSTER, "--cluster", str(folder), *arguments, **environment) as (process, url):
+        log = process.communicate(timeout=30)[1]
+    assert (process.returncode, url) == (1, "")
+    assert message in log
+    assert "Traceback" not in log
+
+
+@pytest.mark.slow
+def test_a_cluster_without_a_ledger_is_refused(tmp_path: Path) -> None:
+    with start(*CLUSTER, "--cluster", str(tmp_path), "--unauthenticated") as (process, _):
+        log = process.communicate(timeout=30)[1]
+    assert process.returncode == 1
+    assert "cluster_state_missing" in log
+
+
+@pytest.mark.slow
+def test_one_graph_needs_a_flag_to_be_open_to_other_machines(graph: str) -> None:
+    with start(*SERVE, graph, "--bind", "0.0.0.0:0") as (process, url):
+        log = process.communicate(timeout=30)[1]
+    assert (process.returncode, url) == (1, "")
+    assert "--unauthenticated" in log
