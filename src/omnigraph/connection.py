@@ -127,6 +127,8 @@ class LocatedGraph:
 
     uri: str
     gate: Gate | None = None
+    # The id of the graph in its cluster.
+    graph_id: str | None = None
 
 
 def locate_graph(address: ClusterAddress) -> LocatedGraph:
@@ -137,7 +139,7 @@ def locate_graph(address: ClusterAddress) -> LocatedGraph:
     known = cluster.graphs()
     wanted = address.graph or (next(iter(known)) if len(known) == 1 else None)
     if wanted is not None and wanted in known:
-        return LocatedGraph(known[wanted], cluster.policy(wanted))
+        return LocatedGraph(known[wanted], cluster.policy(wanted), wanted)
     listed = ", ".join(sorted(known)) or "none"
     if wanted is None:
         problem = "says nothing about which graph" if known else "has no graph"

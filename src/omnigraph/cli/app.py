@@ -28,7 +28,7 @@ history, blame, diff, revert, cherry-pick, tag, snapshot, export, blob, schema s
 served (a server): alias.
 
 direct (files, or a graph's storage): init, lint, check, pins, schema plan, \
-optimize, cleanup, repair, index, pipeline, serve.
+optimize, cleanup, repair, index, pipeline, serve, mcp.
 
 control (a cluster): cluster, graphs, queries.
 

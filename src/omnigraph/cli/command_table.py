@@ -74,6 +74,11 @@ COMMANDS: Final = (
         "diff_command",
         "Show what changed between two states: `diff OLD NEW`, or `diff BRANCH` to review it.",
     ),
+    Entry(
+        "mcp",
+        "mcp_command",
+        "Serve a graph to an agent, by the Model Context Protocol over standard input and output.",
+    ),
     Entry("schema", "schema_commands", "Work with schema files and the schema of a graph."),
     Entry("blob", "blob_commands", "Read blobs: bytes of any length that a property holds."),
     Entry(

@@ -159,6 +159,8 @@ class Scope:
         self.is_quiet = options.is_quiet
         # The policy of the graph, once it is found in a cluster.
         self.gate: Gate | None = None
+        # The cluster of the graph and its id there, once it is found.
+        self.cluster_graph: tuple[str, str] | None = None
 
     @cached_property
     def config(self) -> OperatorConfig:
@@ -205,6 +207,8 @@ class Scope:
 
             found = locate_graph(address)
             self.gate = found.gate
+            if found.graph_id is not None:
+                self.cluster_graph = address.root, found.graph_id
             return found.uri
         return str(address)
 

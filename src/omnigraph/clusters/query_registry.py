@@ -36,6 +36,12 @@ _JSON_TYPES: Final[Mapping[str, dict[str, Any]]] = {  # Any: JSON
     "blob": {"type": "string", "format": "uri"},
     "object": {"type": "object"},
 }
+# What a caller sends: the digits of an I64, and a blob as text.
+_PARAMETER_TYPES: Final[Mapping[str, dict[str, Any]]] = {  # Any: JSON
+    **_JSON_TYPES,
+    "bigint": {"type": "string", "pattern": r"^-?\d+$"},
+    "blob": {"type": "string", "contentEncoding": "base64"},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +74,9 @@ class StoredQuery:
         """The query as JSON Schema: an object of parameters, and the rows it returns."""
         about = " ".join(text for text in (self.description, self.instruction) if text)
         required = [each.name for each in self.parameters if not each.is_nullable]
-        inputs = _build_object_schema(self.parameters, required)
-        row = _build_object_schema(
-            self.descriptor.result, [each.name for each in self.descriptor.result]
-        )
+        inputs = _build_object_schema(self.parameters, required, _PARAMETER_TYPES)
+        columns = [each.name for each in self.descriptor.result]
+        row = _build_object_schema(self.descriptor.result, columns, _JSON_TYPES)
         return {
             "name": self.name,
             **({"description": about} if about else {}),
@@ -88,17 +93,19 @@ _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 def _build_object_schema(
-    fields: Iterable[Field], required: list[str]
+    fields: Iterable[Field], required: list[str], types: Mapping[str, dict[str, Any]]
 ) -> dict[str, Any]:  # Any: JSON
     return {
         "type": "object",
-        "properties": {each.name: _build_value_schema(each) for each in fields},
+        "properties": {each.name: _build_value_schema(each, types) for each in fields},
         "required": required,
         "additionalProperties": False,
     }
 
 
-def _build_value_schema(field: Field) -> dict[str, Any]:  # Any: JSON
+def _build_value_schema(
+    field: Field, types: Mapping[str, dict[str, Any]]
+) -> dict[str, Any]:  # Any: JSON
     if field.kind == "vector":
         size = field.vector_dimension
         items = {"type": "number"}
@@ -109,9 +116,9 @@ def _build_value_schema(field: Field) -> dict[str, Any]:  # Any: JSON
             "maxItems": size,
         }
     elif field.kind == "list":
-        schema = {"type": "array", "items": dict(_JSON_TYPES[field.item_kind or "string"])}
+        schema = {"type": "array", "items": dict(types[field.item_kind or "string"])}
     else:
-        schema = dict(_JSON_TYPES[field.kind])
+        schema = dict(types[field.kind])
     if field.is_nullable:
         kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
         schema["type"] = [*kinds, "null"]

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]  # it has no types
+import jsonschema
 import pytest
 
 from omnigraph.error_codes import ErrorCode
