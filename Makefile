@@ -61,6 +61,7 @@ bench: .venv/bench  ## Timings, printed as tables; queries and search beside oth
 	$(BIN)/python benchmarks/reads_beside_writes.py
 	$(BIN)/python benchmarks/queries.py
 	$(BIN)/python benchmarks/gate.py
+	$(BIN)/python benchmarks/clusters.py
 	$(BIN)/python benchmarks/hostile.py
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/spark_load.py

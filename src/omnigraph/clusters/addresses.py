@@ -8,11 +8,18 @@ from typing import Final
 
 # Names of queries and policies; `_` may not start or stand in the id of a graph, because servers
 # serve graphs by their ids in addresses of their own.
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*", re.ASCII)
-_GRAPH_ID: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,63}", re.ASCII)
+_NAME_PATTERN: Final = r"[A-Za-z_][A-Za-z0-9_-]*"
+_ID_PATTERN: Final = r"[A-Za-z][A-Za-z0-9-]{0,63}"
+_NAME: Final = re.compile(_NAME_PATTERN, re.ASCII)
+_GRAPH_ID: Final = re.compile(_ID_PATTERN, re.ASCII)
+_ADDRESS: Final = re.compile(
+    rf"(?:graph|schema)\.{_ID_PATTERN}|query\.{_ID_PATTERN}\.{_NAME_PATTERN}"
+    rf"|(?:policy|provider\.embedding)\.{_NAME_PATTERN}",
+    re.ASCII,
+)
 # Words that a server needs below `/graphs` itself.
 RESERVED_GRAPH_IDS: Final = frozenset({"policies", "queries", "cluster"})
-_PROVIDER: Final = "provider.embedding."
+PROVIDER_PREFIX: Final = "provider.embedding."
 CLUSTER: Final = "cluster"
 
 
@@ -28,12 +35,12 @@ class Kind(StrEnum):
 
 def build_address(kind: Kind, *names: str) -> str:
     """The address of a resource; a query has the name of its graph before its own."""
-    return _PROVIDER + names[0] if kind is Kind.PROVIDER else ".".join((kind, *names))
+    return PROVIDER_PREFIX + names[0] if kind is Kind.PROVIDER else ".".join((kind, *names))
 
 
 def kind_of(address: str) -> Kind | None:
     """The kind of a resource, or None for an address of another kind."""
-    if address.startswith(_PROVIDER):
+    if address.startswith(PROVIDER_PREFIX):
         return Kind.PROVIDER
     head = address.partition(".")[0]
     is_known = head in (Kind.GRAPH, Kind.SCHEMA, Kind.QUERY, Kind.POLICY)
@@ -53,18 +60,7 @@ def graph_of(address: str) -> str | None:
 
 def is_address(address: str) -> bool:
     """Whether a text is the address of a resource, with names that a configuration may give it."""
-    match kind_of(address):
-        case Kind.GRAPH | Kind.SCHEMA:
-            return is_graph_id(address.partition(".")[2])
-        case Kind.QUERY:
-            graph_id, _, name = address.partition(".")[2].partition(".")
-            return is_graph_id(graph_id) and is_resource_name(name)
-        case Kind.POLICY:
-            return is_resource_name(address.partition(".")[2])
-        case Kind.PROVIDER:
-            return is_resource_name(address.removeprefix(_PROVIDER))
-        case None:
-            return False
+    return _ADDRESS.fullmatch(address) is not None
 
 
 def is_resource_name(name: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 
 from omnigraph.clusters.cluster_findings import ClusterFindings, ClusterStopped
 from omnigraph.clusters.cluster_layout import APPROVALS, build_approval_path, parse_approval_path
-from omnigraph.clusters.cluster_plan import Plan
+from omnigraph.clusters.cluster_plan import DELETES_DATA, Change, Plan
 from omnigraph.clusters.stored_documents import (
     JsonObject,
     parse_object,
@@ -19,6 +19,7 @@ from omnigraph.clusters.stored_documents import (
     require_text,
 )
 from omnigraph.errors import StorageError
+from omnigraph.ids import generate_ulid
 from omnigraph.storage import Objects
 
 VERSION: Final = 1
@@ -49,6 +50,22 @@ class Approval:
     def to_json(self) -> JsonObject:
         """The stored document."""
         return asdict(self)
+
+
+def make_approval(change: Change, config_digest: str, actor: str, *, now: str) -> Approval:
+    """Consent of an actor to one change of the plan of now."""
+    return Approval(
+        VERSION,
+        generate_ulid(),
+        change.resource,
+        str(change.operation),
+        DELETES_DATA,
+        config_digest,
+        change.before,
+        change.after,
+        actor,
+        now,
+    )
 
 
 def put_approval(objects: Objects, approval: Approval) -> None:

@@ -42,7 +42,6 @@ from omnigraph.errors import OmnigraphError
 CREATE_FAILED: Final = "graph_create_failed"
 MIGRATION_FAILED: Final = "schema_apply_failed"
 _SKIPPED: Final = {Kind.GRAPH: "graph_create_skipped", Kind.SCHEMA: "schema_apply_skipped"}
-_APPLIED_STATUS: Final = "applied"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +206,12 @@ def compute_next_content(
     approvals, tombstones = dict(before.approval_records), dict(before.tombstones)
     recoveries = dict(before.recovery_records)
     for change in outcomes.changes:
-        statuses[change.resource] = _describe_status(change)
         if change.is_pending:
+            statuses[change.resource] = _describe_status(change)
             continue
+        statuses.pop(change.resource, None)
         if change.operation is Operation.DELETE:
             removed = resources.pop(change.resource)
-            statuses.pop(change.resource)
             if change.is_gated and change.approval_id is not None:
                 grave = _bury(change, removed, context.actor, now)
                 tombstones[build_graph_folder(name_of(change.resource), life_of(removed))] = grave
@@ -251,8 +250,6 @@ def _build_applied(change: Change, context: ApplyContext, outcomes: Outcomes) ->
 
 
 def _describe_status(change: Change) -> JsonObject:
-    if not change.is_pending:
-        return {"status": _APPLIED_STATUS, "conditions": []}
     is_failed = change.reason in (CREATE_FAILED, MIGRATION_FAILED)
     status = "error" if is_failed else str(change.disposition)
     status = "blocked" if status == Disposition.DEFERRED else status

@@ -6,7 +6,9 @@ they were applied: they are only read and hashed again.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -47,6 +49,7 @@ from omnigraph.clusters.desired import (
 )
 from omnigraph.clusters.query_files import KnownQueries, QueryFiles
 from omnigraph.clusters.revision import RevisionContent
+from omnigraph.config.bounded_files import describe_failure, read_file
 from omnigraph.config.references import is_reference
 from omnigraph.config.yaml_reader import (
     Findings,
@@ -88,6 +91,19 @@ class ConfigResult:
     is_locked: bool = True
 
 
+@contextmanager
+def pause_collection() -> Iterator[None]:
+    """Around work that makes many objects, all of which stay: there is no garbage to look for."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@pause_collection()
 def read_config(directory: str | Path, known: RevisionContent | None = None) -> ConfigResult:
     """Read a folder; everything that is wrong with it is reported at once."""
     return _read(directory, lambda reader, node: reader.read(node), known)
@@ -338,9 +354,9 @@ class _ConfigReader:
         if not relative:
             return False
         try:
-            data = (self.folder / relative).read_bytes()
-        except OSError as error:
-            message = f"{relative} cannot be read: {error.strerror}"
+            data = read_file(self.folder / relative)
+        except (OSError, ValueError) as error:
+            message = f"{relative} cannot be read: {describe_failure(error)}"
             self._add(section.position_of("schema"), message, "schema_file_missing")
             return False
         address = build_address(Kind.SCHEMA, graph_id)
@@ -384,17 +400,18 @@ class _ConfigReader:
                 data,
                 {"applies_to": sorted(targets)},
             )
-        for address in sorted(self.resources):
-            if kind_of(address) is Kind.GRAPH and address not in bound:
+        graphs = (name for name, each in self.resources.items() if each.kind is Kind.GRAPH)
+        for address in sorted(graphs):
+            if address not in bound:
                 message = "no policy is bound to it: tokens alone allow only read"
                 self.warnings.add_warning("graph_without_policy", address, message)
 
     def _read_bundle(self, section: Section, targets: list[str]) -> bytes:
         relative = section.get_text("file")
         try:
-            data = (self.folder / relative).read_bytes() if relative else b""
-        except OSError as error:
-            message = f"{relative} cannot be read: {error.strerror}"
+            data = read_file(self.folder / relative) if relative else b""
+        except (OSError, ValueError) as error:
+            message = f"{relative} cannot be read: {describe_failure(error)}"
             self._add(section.position_of("file"), message, "policy_file_missing")
             return b""
         kind = BundleKind.SERVER if "cluster" in targets else BundleKind.GRAPH

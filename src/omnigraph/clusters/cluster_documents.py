@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from omnigraph.clusters.cluster_findings import ClusterFinding, Severity
 from omnigraph.clusters.desired import Desired
 from omnigraph.clusters.revision import RevisionContent
 from omnigraph.clusters.stored_documents import JsonObject
+
+_APPLIED: Final[JsonObject] = {"status": "applied", "conditions": []}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +68,14 @@ def describe_resources(desired: Desired) -> list[JsonObject]:
     ]
 
 
+def describe_statuses(content: RevisionContent) -> JsonObject:
+    """The status of every resource that is applied or was to be."""
+    addresses = sorted(content.resources.keys() | content.statuses.keys())
+    return {address: content.statuses.get(address, _APPLIED) for address in addresses}
+
+
 def summarize_content(content: RevisionContent) -> Iterator[str]:
     """What is not as it was applied, and how much is applied."""
     for address, status in sorted(content.statuses.items()):
-        if status["status"] != "applied":
-            yield f"{address}: {status['status']} ({', '.join(status['conditions'])})"
+        yield f"{address}: {status['status']} ({', '.join(status['conditions'])})"
     yield f"{len(content.resources)} resources are applied"

@@ -45,10 +45,7 @@ def _summarize(revision: Revision) -> JsonObject:
         "revision": revision.number,
         "state_cas": revision.cas,
         **revision.operation.to_json(),
-        "changes": [
-            {name: each.get(name) for name in ("resource", "operation", "disposition")}
-            for each in revision.changes
-        ],
+        "changes": list(revision.changes),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -18,20 +19,32 @@ from omnigraph.clusters.cluster_layout import (
 from omnigraph.clusters.cluster_lock import ClusterLock, LockRecord
 from omnigraph.clusters.cluster_world import GraphState, Site
 from omnigraph.clusters.desired import Desired, digest_bytes
-from omnigraph.clusters.revision import AppliedResource, RevisionContent, life_of
+from omnigraph.clusters.revision import AppliedResource, Revision, RevisionContent, life_of
 from omnigraph.clusters.stored_documents import JsonObject
 from omnigraph.errors import OmnigraphError, StorageError
 
 # Lives of one id that an import looks for: a ledger that was lost cannot say which it was.
 _LIVES_EXAMINED: Final = 8
+_DRIFTED: Final[JsonObject] = {"status": "drifted", "conditions": ["schema_mismatch"]}
+# What a look at graphs and payloads finds anew each time.
+_OBSERVED: Final = frozenset(
+    {
+        *("graph_missing", "graph_observation_error", "schema_mismatch"),
+        *("payload_missing", "payload_mismatch", "payload_read_error"),
+    }
+)
 
 
 def observe_graphs(
     site: Site, content: RevisionContent, findings: ClusterFindings
 ) -> RevisionContent:
     """What is applied, corrected by what the graphs are now."""
-    resources, statuses = dict(content.resources), dict(content.statuses)
-    observations = dict(content.observations)
+    resources, observations = dict(content.resources), dict(content.observations)
+    statuses = {
+        address: each
+        for address, each in content.statuses.items()
+        if not _OBSERVED.intersection(each["conditions"])
+    }
     for graph_id in _list_graph_ids(content.resources):
         graph, schema = f"graph.{graph_id}", f"schema.{graph_id}"
         life = life_of(content.resources[graph])
@@ -55,7 +68,7 @@ def observe_graphs(
             resources.pop(graph)
             resources.pop(schema, None)
         elif state.schema_digest != recorded:
-            statuses[graph] = statuses[schema] = _describe_drift(state, recorded)
+            statuses[graph] = statuses[schema] = _DRIFTED
             resources[schema] = AppliedResource(state.schema_digest)
     return replace(content, resources=resources, statuses=statuses, observations=observations)
 
@@ -75,19 +88,16 @@ def import_graphs(site: Site, desired: Desired, findings: ClusterFindings) -> Re
             details = {} if life == 1 else {"life": life}
             resources[f"graph.{graph_id}"] = AppliedResource("", details)
             resources[f"schema.{graph_id}"] = AppliedResource(state.schema_digest)
-            for kind in ("graph", "schema"):
-                statuses[f"{kind}.{graph_id}"] = _describe_drift(state, wanted)
+            if state.schema_digest != wanted:
+                statuses[f"graph.{graph_id}"] = statuses[f"schema.{graph_id}"] = _DRIFTED
     return RevisionContent(None, refresh_composites(resources), statuses, observations)
 
 
-def observe_state(site: Site, held: LockRecord | None) -> JsonObject:
+def observe_state(site: Site, held: LockRecord | None, revision: Revision | None) -> JsonObject:
     """Where the state is, how far it is, and who holds the lock."""
-    revision, lock = None, None
-    try:
-        revision = site.ledger.read_newest()
+    lock = None
+    with suppress(ClusterStopped, StorageError):
         lock = ClusterLock(site.objects).read()
-    except (ClusterStopped, StorageError):
-        pass
     number = 0 if revision is None else revision.number
     found: JsonObject = {
         "state_path": build_revision_path(number or 1),
@@ -158,9 +168,3 @@ def _examine_payload(site: Site, path: str, digest: str) -> tuple[str, str] | No
 
 def _list_graph_ids(addresses: Iterable[str]) -> list[str]:
     return sorted(name_of(each) for each in addresses if kind_of(each) is Kind.GRAPH)
-
-
-def _describe_drift(state: GraphState, recorded: str | None) -> JsonObject:
-    if state.schema_digest == recorded:
-        return {"status": "applied", "conditions": []}
-    return {"status": "drifted", "conditions": ["schema_mismatch"]}

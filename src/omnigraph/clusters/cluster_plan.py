@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -89,6 +89,16 @@ class Change:
             "approval": self._describe_approval(),
         }
 
+    def summarize(self) -> JsonObject:
+        """What a revision keeps of a change; digests follow from the revisions themselves."""
+        reason = {} if self.reason is None else {"reason": self.reason}
+        return {
+            "resource": self.resource,
+            "operation": str(self.operation),
+            "disposition": str(self.disposition),
+            **reason,
+        }
+
     def _describe_reversibility(self) -> str:
         if self.operation is Operation.DELETE and self.kind is Kind.GRAPH:
             return "irreversible_data_loss"
@@ -116,7 +126,6 @@ class Plan:
     base_cas: str | None
     config_digest: str
     changes: tuple[Change, ...]
-    dependencies: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     @property
     def digest(self) -> str:
@@ -174,9 +183,8 @@ def diff(
     `approved` is the id of a valid approval for each gated resource that has one.
     """
     changes = sorted(_iter_changes(desired, content), key=lambda each: each.resource)
-    dependencies = tuple(desired.dependencies)
     if changes:
-        reached = _index_dependents([*dependencies, *_list_applied_dependencies(content)])
+        reached = _index_dependents([*desired.dependencies, *_list_applied_dependencies(content)])
         changes = [
             replace(
                 each,
@@ -186,7 +194,7 @@ def diff(
             for each in changes
         ]
     decided = _decide(changes)
-    return Plan(base_revision, base_cas, desired.config_digest, tuple(decided), dependencies)
+    return Plan(base_revision, base_cas, desired.config_digest, tuple(decided))
 
 
 def _iter_changes(desired: Desired, content: RevisionContent) -> Iterator[Change]:

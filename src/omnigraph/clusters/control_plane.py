@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from omnigraph.clusters.addresses import Kind, name_of
 from omnigraph.clusters.approvals import (
-    VERSION,
-    Approval,
+    make_approval,
     put_approval,
     read_approvals,
     select_valid,
@@ -29,25 +28,19 @@ from omnigraph.clusters.cluster_apply import (
     format_now,
     refresh_composites,
 )
-from omnigraph.clusters.cluster_config import FILE_NAME, read_config, read_root
+from omnigraph.clusters.cluster_config import FILE_NAME, pause_collection, read_config, read_root
 from omnigraph.clusters.cluster_documents import (
     ClusterDocument,
     describe_desired,
     describe_resources,
+    describe_statuses,
     format_changes,
     summarize_content,
 )
 from omnigraph.clusters.cluster_findings import ClusterFindings, ClusterStopped
 from omnigraph.clusters.cluster_grants import preview_grants
-from omnigraph.clusters.cluster_history import (
-    checkout,
-    clean_up,
-    list_history,
-    show_revision,
-)
-from omnigraph.clusters.cluster_layout import (
-    build_revision_path,
-)
+from omnigraph.clusters.cluster_history import checkout, clean_up, list_history, show_revision
+from omnigraph.clusters.cluster_layout import build_revision_path
 from omnigraph.clusters.cluster_lock import ClusterLock, LockRecord
 from omnigraph.clusters.cluster_observe import (
     import_graphs,
@@ -55,7 +48,7 @@ from omnigraph.clusters.cluster_observe import (
     observe_graphs,
     observe_state,
 )
-from omnigraph.clusters.cluster_plan import DELETES_DATA, Operation, Plan, diff
+from omnigraph.clusters.cluster_plan import Operation, Plan, diff
 from omnigraph.clusters.cluster_world import Site, StoredWorld, open_site
 from omnigraph.clusters.desired import Desired
 from omnigraph.clusters.revision import (
@@ -82,6 +75,7 @@ class ControlPlane:
     open_site_at: Callable[[str], Site] = open_site
     findings: ClusterFindings = field(default_factory=ClusterFindings)
     _held: LockRecord | None = None
+    _newest: Revision | None = None
 
     # ---- verbs ----
 
@@ -134,10 +128,8 @@ class ControlPlane:
 
         def run(site: Site) -> ClusterDocument:
             ClusterLock(site.objects).release(lock_id)
-            return self._finish(
-                {"state_observations": observe_state(site, self._held), "lock_removed": True},
-                f"removed lock {lock_id}",
-            )
+            fields = {"state_observations": self._observe(site), "lock_removed": True}
+            return self._finish(fields, f"removed lock {lock_id}")
 
         return self._run("force-unlock", run, needs_lock=False, fallback={"lock_removed": False})
 
@@ -194,8 +186,9 @@ class ControlPlane:
 
     # ---- bodies ----
 
+    @pause_collection()
     def _plan(self, site: Site) -> ClusterDocument:
-        revision = site.ledger.read_newest()
+        revision = self._read_newest(site)
         desired = self._read_desired(revision)
         plan = self._build_plan(site, desired, revision)
         plan = self._preview_migrations(site, desired, revision, plan)
@@ -206,7 +199,7 @@ class ControlPlane:
             {
                 "desired_revision": {"config_digest": desired.config_digest},
                 **describe_desired(desired),
-                "state_observations": observe_state(site, self._held),
+                "state_observations": self._observe(site),
                 "plan_id": plan.digest,
                 "base_state_revision": plan.base_revision,
                 "base_state_cas": plan.base_cas,
@@ -236,7 +229,7 @@ class ControlPlane:
         self._warn_pending(outcomes)
         newest, is_written = revision, False
         if content != revision.content:
-            changes = tuple(each.to_json() for each in outcomes.changes)
+            changes = tuple(each.summarize() for each in outcomes.changes)
             made = Revision(revision.number + 1, revision.cas, operation, content, changes)
             is_written = self._commit(site, made)
             # After a lost race, what is shown is what another run recorded.
@@ -259,18 +252,7 @@ class ControlPlane:
             known = ", ".join(gated) or "none"
             message = f"the plan has no change of it that needs an approval; such are: {known}"
             raise ClusterStopped("approval_not_required", resource, message)
-        approval = Approval(
-            VERSION,
-            generate_ulid(),
-            resource,
-            str(change.operation),
-            DELETES_DATA,
-            desired.config_digest,
-            change.before,
-            change.after,
-            self.actor,
-            format_now(),
-        )
+        approval = make_approval(change, desired.config_digest, self.actor, now=format_now())
         put_approval(site.objects, approval)
         return self._finish(
             {
@@ -283,7 +265,7 @@ class ControlPlane:
         )
 
     def _report_status(self, site: Site) -> ClusterDocument:
-        revision = site.ledger.read_newest()
+        revision = self._read_newest(site)
         content = _EMPTY if revision is None else revision.content
         if revision is None:
             self.findings.add_warning("state_missing", "state", _IMPORT_HINT)
@@ -311,7 +293,7 @@ class ControlPlane:
         return self._record(site, "refresh", content, revision)
 
     def _import(self, site: Site) -> ClusterDocument:
-        if site.ledger.read_newest() is not None:
+        if self._read_newest(site) is not None:
             raise ClusterStopped(
                 "state_already_exists", "state", "the cluster has a ledger: use refresh"
             )
@@ -346,7 +328,7 @@ class ControlPlane:
             self.findings.found.append(stopped.finding)
         except StorageError as error:
             self.findings.add_error("storage_root_invalid", config.root, error.message)
-        found = {"state_observations": observe_state(site, self._held)}
+        found = {"state_observations": self._observe(site)}
         return self._finish(found | (fallback or {}))
 
     @contextmanager
@@ -364,8 +346,17 @@ class ControlPlane:
             raise _ConfigRefused
         return found.desired
 
+    def _read_newest(self, site: Site) -> Revision | None:
+        self._newest = site.ledger.read_newest()
+        return self._newest
+
+    def _observe(self, site: Site) -> JsonObject:
+        with suppress(ClusterStopped, StorageError):
+            return observe_state(site, self._held, self._newest or self._read_newest(site))
+        return observe_state(site, self._held, None)
+
     def _require_state(self, site: Site) -> Revision:
-        revision = site.ledger.read_newest()
+        revision = self._read_newest(site)
         if revision is None:
             raise ClusterStopped("state_missing", "state", _IMPORT_HINT)
         return revision
@@ -445,13 +436,13 @@ class ControlPlane:
             {
                 **actor,
                 "desired_revision": {"config_digest": desired.config_digest},
-                "state_observations": observe_state(site, self._held),
+                "state_observations": self._observe(site),
                 "changes": changes,
                 "applied_count": done,
                 "deferred_count": pending,
                 "converged": is_converged,
                 "state_written": is_written,
-                "resource_statuses": dict(sorted(newest.content.statuses.items())),
+                "resource_statuses": describe_statuses(newest.content),
             },
             *format_changes(changes),
             f"revision {newest.number}: {done} applied, {pending} left"
@@ -467,7 +458,7 @@ class ControlPlane:
         number = 1 if base is None else base.number + 1
         cas = None if base is None else base.cas
         self._commit(site, Revision(number, cas, operation, content))
-        newest = site.ledger.read_newest()
+        newest = self._read_newest(site)
         shown = content if newest is None else newest.content
         return self._finish(
             {"operation": verb} | self._describe_state(site, shown), *summarize_content(shown)
@@ -476,11 +467,11 @@ class ControlPlane:
     def _describe_state(self, site: Site, content: RevisionContent) -> JsonObject:
         used = content.approval_records
         return {
-            "state_observations": observe_state(site, self._held),
+            "state_observations": self._observe(site),
             "resource_digests": {
                 address: each.digest for address, each in sorted(content.resources.items())
             },
-            "resource_statuses": dict(sorted(content.statuses.items())),
+            "resource_statuses": describe_statuses(content),
             "observations": dict(sorted(content.observations.items())),
             "approvals": [
                 each.to_json() | dict(used.get(each.approval_id, {}))

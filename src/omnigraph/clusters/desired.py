@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from omnigraph.clusters.addresses import Kind, build_address, kind_of, name_of
+from omnigraph.clusters.addresses import PROVIDER_PREFIX, Kind, build_address, name_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,8 @@ class Desired:
     @property
     def dependencies(self) -> list[tuple[str, str]]:
         """Each dependent with what it needs, sorted."""
-        return sorted(_iter_dependencies(self.resources.values()))
+        ordered = (self.resources[address] for address in sorted(self.resources))
+        return list(_iter_dependencies(ordered))
 
 
 class Digested(Protocol):
@@ -98,7 +99,7 @@ def group_by_graph(resources: Mapping[str, Digested]) -> dict[str, dict[str, str
 
 def index_providers(resources: Mapping[str, Digested]) -> dict[str, Digested]:
     """The embedding providers by address."""
-    return {name: each for name, each in resources.items() if kind_of(name) is Kind.PROVIDER}
+    return {name: each for name, each in resources.items() if name.startswith(PROVIDER_PREFIX)}
 
 
 def _iter_dependencies(resources: Iterable[Resource]) -> Iterator[tuple[str, str]]:
@@ -108,11 +109,11 @@ def _iter_dependencies(resources: Iterable[Resource]) -> Iterator[tuple[str, str
                 yield each.address, build_address(Kind.GRAPH, name_of(each.address))
             case Kind.QUERY:
                 graph_id = each.address.split(".", 2)[1]
-                yield each.address, build_address(Kind.GRAPH, graph_id)
-                yield each.address, build_address(Kind.SCHEMA, graph_id)
+                yield each.address, f"graph.{graph_id}"
+                yield each.address, f"schema.{graph_id}"
             case Kind.POLICY:
                 bound = (name for name in each.details["applies_to"] if name != "cluster")
-                yield from ((each.address, graph) for graph in bound)
+                yield from ((each.address, graph) for graph in sorted(bound))
             case Kind.GRAPH:
                 if (provider := each.details.get("embedding_provider")) is not None:
                     yield each.address, provider

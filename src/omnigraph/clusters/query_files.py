@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
 
-from omnigraph.clusters.addresses import Kind, build_address, graph_of, is_resource_name, name_of
+from omnigraph.clusters.addresses import Kind, build_address, is_resource_name
 from omnigraph.clusters.cluster_findings import ClusterFinding, ClusterFindings, Severity
 from omnigraph.clusters.desired import Resource, digest_bytes
-from omnigraph.clusters.query_registry import list_query_files, scan_names
+from omnigraph.clusters.query_registry import is_declaring_only, list_query_files
 from omnigraph.clusters.revision import RevisionContent
+from omnigraph.config.bounded_files import describe_failure, read_file
 from omnigraph.config.yaml_reader import Findings, decode_node, position_of
 from omnigraph.errors import CompileError
 from omnigraph.query.parser import ParsedFile
@@ -25,16 +26,18 @@ class KnownQueries:
     """Which queries of which graph a revision has from a file of a digest."""
 
     def __init__(self, content: RevisionContent) -> None:
-        self._names: dict[tuple[str, str], set[str]] = defaultdict(set)
+        # Texts and not sets: there may be tens of thousands, of one name each.
+        self._names: dict[str, str] = {}
         for address, each in content.resources.items():
             if address.startswith("query."):
-                graph_id = graph_of(address)
-                assert graph_id is not None, "a query has a graph"
-                self._names[graph_id, each.digest].add(name_of(address))
+                _, graph_id, name = address.split(".", 2)
+                key = f"{graph_id} {each.digest}"
+                others = self._names.get(key)
+                self._names[key] = name if others is None else f"{others} {name}"
 
-    def get_names(self, graph_id: str, digest: str) -> set[str]:
+    def get_names(self, graph_id: str, digest: str) -> list[str]:
         """The names that were applied from a file."""
-        return self._names.get((graph_id, digest), set())
+        return self._names.get(f"{graph_id} {digest}", "").split()
 
 
 @dataclass
@@ -58,21 +61,23 @@ class QueryFiles:
             return
         nodes = spec.value if isinstance(spec, yaml.SequenceNode) else [spec]
         for node in nodes:
-            for path in self._list_files(node):
-                data = self._read_file(path, node)
+            for relative in self._list_files(node):
+                data = self._read_file(relative, node)
                 if data is not None:
-                    yield from self._read_all(path, data)
+                    yield from self._read_all(relative, data)
 
-    def _list_files(self, node: yaml.Node) -> list[Path]:
+    def _list_files(self, node: yaml.Node) -> list[str]:
         place = position_of(node)
-        if not isinstance(node, yaml.ScalarNode):
-            self.problems.add_problem(
-                place, "queries: a path is a text", code="invalid_cluster_yaml"
-            )
+        if not isinstance(node, yaml.ScalarNode) or not node.value.strip():
+            message = "queries: a path is a text"
+            self.problems.add_problem(place, message, code="invalid_cluster_yaml")
             return []
-        path = self.folder / node.value
+        relative = str(Path(node.value))
+        path = self._locate(relative)
+        if not os.path.isdir(path):
+            return [relative]
         try:
-            found = list_query_files(path)
+            found = [f"{relative}/{name}" for name in list_query_files(path)]
         except OSError as error:
             message = f"{node.value} cannot be listed: {error.strerror}"
             self.problems.add_problem(place, message, code="query_dir_unreadable")
@@ -82,30 +87,33 @@ class QueryFiles:
             self.warnings.add_warning("query_dir_empty", f"graphs.{self.graph_id}.queries", message)
         return found
 
-    def _read_file(self, path: Path, node: yaml.Node) -> bytes | None:
+    def _locate(self, relative: str) -> str:
+        return os.path.join(self.folder, relative)
+
+    def _read_file(self, relative: str, node: yaml.Node) -> bytes | None:
         try:
-            return path.read_bytes()
-        except OSError as error:
-            message = f"{path} cannot be read: {error.strerror}"
+            return read_file(self._locate(relative))
+        except (OSError, ValueError) as error:
+            message = f"{relative} cannot be read: {describe_failure(error)}"
             self.problems.add_problem(position_of(node), message, code="query_file_missing")
             return None
 
-    def _read_all(self, path: Path, data: bytes) -> Iterator[Resource]:
+    def _read_all(self, relative: str, data: bytes) -> Iterator[Resource]:
         digest = digest_bytes(data)
-        known = self.known.get_names(self.graph_id, digest) if self.is_schema_known else set()
-        if known and scan_names(data) == frozenset(known):
+        known = self.known.get_names(self.graph_id, digest) if self.is_schema_known else []
+        if known and is_declaring_only(data, known):
             names = sorted(known)
         else:
-            parsed = self._parse(path, data)
+            parsed = self._parse(relative, data)
             names = [] if parsed is None else [each.name.text for each in parsed.file.queries]
             if parsed is not None:
                 self._check(parsed, names)
         for name in names:
-            if (owner := self._owners.setdefault(name, str(path))) != str(path):
-                message = f"query '{name}' is declared in {owner} and in {path}"
+            if (owner := self._owners.setdefault(name, relative)) != relative:
+                message = f"query '{name}' is declared in {owner} and in {relative}"
                 self._report("duplicate_query_name", name, message)
             else:
-                yield self._build_resource(name, path, data, digest)
+                yield self._build_resource(name, relative, data, digest)
 
     def _read_named(self, spec: yaml.MappingNode) -> Iterator[Resource]:
         for name, entry in decode_node(spec).items():
@@ -116,13 +124,12 @@ class QueryFiles:
                 message = f"queries: '{name}' needs a name of letters and a file: PATH"
                 self.problems.add_problem(place, message, code=code)
                 continue
-            path = self.folder / relative
-            data = self._read_file(path, spec)
+            data = self._read_file(relative, spec)
             if data is None:
                 continue
             digest = digest_bytes(data)
             is_known = self.is_schema_known and name in self.known.get_names(self.graph_id, digest)
-            parsed = None if is_known else self._parse(path, data)
+            parsed = None if is_known else self._parse(relative, data)
             if parsed is not None:
                 if name not in [each.name.text for each in parsed.file.queries]:
                     message = f"{relative} declares no query '{name}'"
@@ -130,16 +137,15 @@ class QueryFiles:
                     continue
                 self._check(parsed, [name])
             if is_known or parsed is not None:
-                yield self._build_resource(name, path, data, digest)
+                yield self._build_resource(name, relative, data, digest)
 
-    def _build_resource(self, name: str, path: Path, data: bytes, digest: str) -> Resource:
+    def _build_resource(self, name: str, relative: str, data: bytes, digest: str) -> Resource:
         address = build_address(Kind.QUERY, self.graph_id, name)
-        relative = str(path.relative_to(self.folder)) if path.is_relative_to(self.folder) else path
-        return Resource(address, Kind.QUERY, digest, str(relative), data)
+        return Resource(address, Kind.QUERY, digest, relative, data)
 
-    def _parse(self, path: Path, data: bytes) -> ParsedFile | None:
+    def _parse(self, relative: str, data: bytes) -> ParsedFile | None:
         try:
-            return parse_file(data, name=str(path))
+            return parse_file(data, name=self._locate(relative))
         except CompileError as error:
             self._report_errors(error, "query_parse_error", "")
             return None

@@ -6,10 +6,10 @@ both as JSON Schema.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from omnigraph.errors import CompileError
@@ -125,19 +125,25 @@ def _build_value_schema(
     return schema
 
 
-def list_query_files(path: Path) -> list[Path]:
-    """The files that a path stands for: itself, or every `.gq` directly in a folder, by name."""
-    if path.is_dir():
-        return sorted(each for each in path.iterdir() if each.suffix == SUFFIX and each.is_file())
-    return [path]
+def list_query_files(path: str) -> list[str]:
+    """The names of the files that stand directly in a folder and end with `.gq`, in order."""
+    with os.scandir(path) as entries:
+        return sorted(
+            each.name for each in entries if each.name.endswith(SUFFIX) and each.is_file()
+        )
 
 
-def scan_names(data: bytes) -> frozenset[str] | None:
-    """The names that a text declares, without parsing it; None where only a parser can know."""
-    names = _DECLARATION.findall(data)
-    if len(names) != len(_WORD.findall(data)):
-        return None
-    return frozenset(name.decode() for name in names)
+def is_declaring_only(data: bytes, names: Collection[str]) -> bool:
+    """Whether a text that declares some names declares no other one; without parsing it.
+
+    False where only a parser can know. Each declaration has the word: as many words as names leave
+    no room for another one.
+    """
+    if data.count(b"query") == len(names):
+        return True
+    declared = _DECLARATION.findall(data)
+    is_plain = len(declared) == len(_WORD.findall(data))
+    return is_plain and {name.decode() for name in declared} == set(names)
 
 
 def compile_stored(query: Query, parsed: ParsedFile, catalog: Catalog, *, file: str) -> StoredQuery:

@@ -49,6 +49,7 @@ class RevisionContent:
 
     config_digest: str | None = None
     resources: Mapping[str, AppliedResource] = field(default_factory=dict)
+    # Only of what is not as it was applied: most resources of a large cluster are.
     statuses: Mapping[str, JsonObject] = field(default_factory=dict)
     observations: Mapping[str, JsonObject] = field(default_factory=dict)
     approval_records: Mapping[str, JsonObject] = field(default_factory=dict)

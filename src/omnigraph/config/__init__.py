@@ -4,6 +4,7 @@ In: texts of files. Out: sections with the position of every value, or every pro
 once. Guarantee: unknown, missing, mistyped and doubled names are problems, never ignored; a value
 of the environment is named and never stored; equal documents have equal digests.
 
+    bounded_files     bytes of regular files of a bounded size
     yaml_reader       reads one section strictly, with the position of every value
     references        `${NAME}`: found, resolved, and hidden again in messages
     canonical_json    JSON values as bytes and digests

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import yaml
 
+from omnigraph.config.bounded_files import describe_failure, read_file
 from omnigraph.durations import parse_duration
 from omnigraph.errors import ConfigInvalidError, Problem
 from omnigraph.lang.quoting import sanitize_text
@@ -172,11 +173,10 @@ class Section:
 def read_text(path: Path, findings: Findings) -> str:
     """The text of a file; one that cannot be read is refused at once."""
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as failure:
-        findings.add_problem(
-            DOCUMENT_START, f"the file cannot be read: {failure}", code="unreadable_file"
-        )
+        return read_file(path).decode("utf-8-sig")
+    except (OSError, ValueError) as failure:
+        message = f"the file cannot be read: {describe_failure(failure)}"
+        findings.add_problem(DOCUMENT_START, message, code="unreadable_file")
         raise findings.error(findings.problems) from failure
 
 

@@ -87,7 +87,7 @@ def test_a_revision_is_understood_in_full_or_refused(folder: Path) -> None:
             refused += 1
         else:
             assert json.loads(encode_revision(found)) == damaged, at
-    assert refused > 1_000
+    assert refused > 600
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff", b"[]", b"[" * 100_000, b"{} {}"])

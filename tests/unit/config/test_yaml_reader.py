@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 
 import pytest
 
+from omnigraph.config.bounded_files import FILE_BYTES_MAX
 from omnigraph.config.yaml_reader import (
     FieldKind,
     FieldSpec,
@@ -127,3 +129,30 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None
 def test_a_tag_of_a_program_is_never_followed() -> None:
     with pytest.raises(ValueError, match="is not known"):
         _decode("a: !!python/name:os.system ''")
+
+
+def test_a_pipe_a_folder_and_a_file_of_data_are_refused_at_once(tmp_path: Path) -> None:
+    pipe, large = tmp_path / "pipe.yaml", tmp_path / "large.yaml"
+    os.mkfifo(pipe)
+    with large.open("wb") as file:
+        file.truncate(FILE_BYTES_MAX + 1)
+    for path, reason in (
+        (pipe, "not a regular file"),
+        (tmp_path, "not a regular file"),
+        (large, "more than 16 MiB"),
+        (tmp_path / "none.yaml", "No such file"),
+        (tmp_path / "a\0b", "null byte"),
+    ):
+        with pytest.raises(ConfigInvalidError, match=reason) as refused:
+            read_text(path, Findings(str(path)))
+        assert refused.value.problems[0].code == "unreadable_file"
+
+
+def test_marks_of_the_byte_order_and_of_other_line_ends_are_not_content(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_bytes(b"\xef\xbb\xbfversion: 1\r\nname: x\r\n")
+    findings = Findings(str(path))
+    assert decode_node(parse_document(read_text(path, findings), findings)) == {
+        "version": 1,
+        "name": "x",
+    }
