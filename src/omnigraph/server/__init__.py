@@ -29,5 +29,7 @@ on when its client goes away; a failure shows no path, token or rule.
     blob_routes           blobs
     service_routes        the server itself
     request_failures      failures as answers
+    server_metrics        counts and times, for Prometheus
+    request_tracing       spans, for OpenTelemetry
     server_log            the log
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Hashable, MutableMapping
 from functools import partial
@@ -26,9 +27,11 @@ from omnigraph.server.request_reader import (
     read_query,
     require_media,
 )
+from omnigraph.server.request_tracing import find_tracer, record_span
 from omnigraph.server.route_bindings import Binding
 from omnigraph.server.route_matching import Router
 from omnigraph.server.route_table import Route, build_routes
+from omnigraph.server.server_metrics import UNMATCHED, ServerMetrics
 from omnigraph.server.server_settings import ServerSettings
 from omnigraph.server.server_state import Serving, find_graph
 from omnigraph.wire.wire_routes import JSON, LINES
@@ -51,10 +54,12 @@ class HttpApp:
         self._settings = settings
         self._lanes = lanes
         self._sender = AnswerSender(lanes, stall_s_max=settings.stall_s_max)
-        self._router = Router(build_routes())
         self._admission = AdmissionControl(
             writes_max=settings.actor_writes_max, bytes_max=settings.actor_bytes_max
         )
+        self._metrics = ServerMetrics(lambda: serving.state, lambda: self._admission.writes)
+        self._router = Router(build_routes(self._metrics))
+        self._tracer = find_tracer(os.environ)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -71,7 +76,7 @@ class HttpApp:
             answer = answer_failure(call, error)
         headers = self._build_headers(call, route)
         status = await self._sender.send(call, answer, headers, Channel(receive, send))
-        _observe(call, route, status, time.perf_counter() - started)
+        self._observe(call, route, status, time.perf_counter() - started)
 
     def _build_call(self, scope: Scope) -> Call:
         headers = scope["headers"]
@@ -158,6 +163,23 @@ class HttpApp:
         with call_when_gone(receive, cancel.cancel):
             return await run
 
+    def _observe(self, call: Call, route: Route | None, status: int, seconds: float) -> None:
+        """Count an answer, and log it; nothing of the query, the body or the token is logged."""
+        operation = UNMATCHED if route is None else route.spec.operation
+        self._metrics.observe(operation, status, seconds)
+        if self._tracer is not None:
+            path = "unmatched" if route is None else route.path
+            record_span(self._tracer, call, path, status, seconds)
+        fields = {
+            "request_id": call.request_id,
+            "operation": operation,
+            "graph": None if call.served is None else call.served.graph_id,
+            "actor": call.actor,
+            "status": status,
+            "ms": round(seconds * 1000, 2),
+        }
+        _log.info("request", extra={"fields": fields})
+
     def _build_headers(self, call: Call, route: Route | None) -> list[tuple[bytes, bytes]]:
         headers = [(_REQUEST_ID, call.request_id.encode())]
         if call.state.position is not None:
@@ -202,21 +224,3 @@ def _refuse_other_origins(call: Call) -> None:
 def _require_media_of(call: Call, route: Route) -> None:
     media = LINES if route.spec.body_media == LINES else JSON
     require_media(call, media, is_required=route.spec.is_body_required)
-
-
-def _observe(call: Call, route: Route | None, status: int, seconds: float) -> None:
-    """One line of the log; nothing of the query, the body or the token is in it."""
-    _log.info(
-        "request",
-        extra={
-            "fields": {
-                "request_id": call.request_id,
-                "operation": None if route is None else route.spec.operation,
-                "method": call.method,
-                "graph": None if call.served is None else call.served.graph_id,
-                "actor": call.actor,
-                "status": status,
-                "ms": round(seconds * 1000, 2),
-            }
-        },
-    )

@@ -15,6 +15,7 @@ from omnigraph.server import (
 )
 from omnigraph.server.lanes import Lane
 from omnigraph.server.route_bindings import Binding
+from omnigraph.server.server_metrics import ServerMetrics
 from omnigraph.wire.wire_routes import ROUTES, RouteSpec
 
 
@@ -98,7 +99,7 @@ _DEPRECATED: Final = {
 }
 
 
-def build_routes() -> tuple[Route, ...]:
+def build_routes(metrics: ServerMetrics) -> tuple[Route, ...]:
     """The routes of a server."""
     by_operation = {spec.operation: spec for spec in ROUTES}
     routes = [Route(spec, _BINDINGS[spec.operation]) for spec in ROUTES]
@@ -110,16 +111,18 @@ def build_routes() -> tuple[Route, ...]:
             binding = replace(binding, prepare_read=prepare)
             old = replace(old, body=query_routes.ReadRequest)
         routes.append(Route(old, binding, successor))
-    return (*routes, *_build_own_routes())
+    return (*routes, *_build_own_routes(metrics))
 
 
-def _build_own_routes() -> tuple[Route, ...]:
+def _build_own_routes(metrics: ServerMetrics) -> tuple[Route, ...]:
     """Routes that the contract does not list."""
     ready = RouteSpec(
         "ready", "GET", "/readyz", "health", "Whether the server answers.", is_open=True
     )
     openapi = RouteSpec("openapi", "GET", "/openapi.json", "health", "The contract.", is_open=True)
+    measured = RouteSpec("metrics", "GET", "/metrics", "health", "Counts and times.")
     return (
         Route(ready, Binding(service_routes.get_ready, Lane.LOOP)),
         Route(openapi, Binding(service_routes.get_openapi)),
+        Route(measured, Binding(metrics.render)),
     )

@@ -1,0 +1,161 @@
+"""What one actor, one request and one connection may use; and what is counted of it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, Tracer
+
+from omnigraph.server.admission_control import AdmissionControl
+from omnigraph.server.exchange import Call, RequestRefusedError
+from omnigraph.server.request_tracing import find_tracer, record_span
+from omnigraph.server.server_log import JsonFormatter
+from omnigraph.server.server_settings import build_settings
+from served import serve_people
+
+G = "/graphs/people"
+POLICY = """\
+version: 1
+groups: {all: [ada, bob]}
+rules:
+  - id: all
+    allow: {actors: {group: all}, actions: [read, change]}
+"""
+READ = {"query": "query q() { match { $p: Person } return { $p.name } }"}
+
+
+def test_an_actor_has_so_many_writes_under_way_and_others_go_on() -> None:
+    control = AdmissionControl(writes_max=2, bytes_max=100)
+    with ExitStack() as under_way:
+        for _ in range(2):
+            under_way.enter_context(control.admit("ada", 10))
+        with pytest.raises(RequestRefusedError) as refused, control.admit("ada", 10):
+            pass
+        assert refused.value.status == 429
+        assert (b"retry-after", b"60") in refused.value.headers
+        with control.admit("bob", 10):
+            assert control.writes == 3
+    assert control.writes == 0
+    with control.admit("ada", 10):
+        assert control.writes == 1
+
+
+def test_an_actor_has_so_many_bytes_under_way() -> None:
+    control = AdmissionControl(writes_max=9, bytes_max=100)
+    with control.admit(None, 60):
+        with pytest.raises(RequestRefusedError), control.admit(None, 60):
+            pass
+        with control.admit(None, 40):
+            pass
+    with control.admit(None, 100):
+        pass
+
+
+def test_parallel_loads_beyond_the_limit_are_refused(tmp_path: Path) -> None:
+    lines = "\n".join(
+        json.dumps({"type": "Person", "data": {"name": f"p{number}"}}) for number in range(2_000)
+    )
+    with (
+        serve_people(tmp_path, actors=("ada", "bob"), policy=POLICY, actor_writes_max=2) as running,
+        running.connect("ada") as client,
+        running.connect("bob") as other,
+        ThreadPoolExecutor(8) as pool,
+    ):
+
+        def load(_: int) -> tuple[int, str | None]:
+            headers = {"content-type": "application/x-ndjson"}
+            answer = client.post(f"{G}/load/ndjson", content=lines, headers=headers)
+            return answer.status_code, answer.headers.get("retry-after")
+
+        loads = [pool.submit(load, number) for number in range(12)]
+        hire = {"query": 'query hire() { insert Person { name: "eve" } }'}
+        assert other.post(f"{G}/mutate", json=hire).status_code == 200
+        found = {each.result() for each in loads}
+        assert found == {(200, None), (429, "60")}
+        assert client.post(f"{G}/query", json=READ).json()["row_count"] == 2_005
+
+
+def test_metrics_count_by_route_and_status_and_need_a_token(tmp_path: Path) -> None:
+    with (
+        serve_people(tmp_path, actors=("ada",)) as running,
+        running.connect("ada") as client,
+        running.connect() as unknown,
+    ):
+        for _ in range(3):
+            client.post(f"{G}/query", json=READ)
+        client.get("/graphs/secret-name/snapshot")
+        client.get("/some/path/of/a/client")
+        text = client.get("/metrics").text
+        assert unknown.get("/metrics").status_code == 401
+    assert 'omnigraph_requests_total{operation="cluster_query",status="200"} 3.0' in text
+    assert 'omnigraph_requests_total{operation="unmatched",status="404"} 1.0' in text
+    assert "omnigraph_graphs_served 1.0" in text
+    assert "secret-name" not in text
+
+
+def test_the_log_has_no_token_query_or_body(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with (
+        caplog.at_level(logging.INFO, logger="omnigraph"),
+        serve_people(tmp_path, actors=("ada",)) as running,
+        running.connect("ada") as client,
+    ):
+        client.post(f"{G}/query", json=READ | {"params": {"secret": "hidden"}})
+        client.get(f"{G}/blob?entity=node&type=Person&id=hidden&property=avatar")
+    lines = [JsonFormatter().format(each) for each in caplog.records]
+    found = [json.loads(line) for line in lines]
+    assert {each["operation"] for each in found if each["event"] == "request"} == {
+        "cluster_query",
+        "cluster_getBlob",
+    }
+    assert "ada-secret" not in "".join(lines)
+    assert "hidden" not in "".join(lines)
+
+
+def test_bounds_come_from_the_environment_or_stay() -> None:
+    given = {"OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX": "3", "OMNIGRAPH_PER_ACTOR_BYTES_MAX": "many"}
+    settings = build_settings("[::1]:0", given)
+    assert (settings.host, settings.port) == ("::1", 0)
+    assert (settings.actor_writes_max, settings.actor_bytes_max) == (3, 4 * 1024**3)
+    assert settings.is_loopback
+
+
+class RecordingTracer(Tracer):
+    """Remembers the spans that it starts."""
+
+    def __init__(self) -> None:
+        self.started: list[tuple[str, object]] = []
+
+    def start_span(self, name: str, *_: object, **options: object) -> Span:
+        self.started.append((name, options["attributes"]))
+        return NonRecordingSpan(SpanContext(1, 1, is_remote=False))
+
+    def start_as_current_span(self, *_: object, **__: object) -> Iterator[Span]:  # type: ignore[override]
+        raise AssertionError("spans are recorded at their end")
+
+
+def test_a_span_is_recorded_where_the_environment_asks_for_it(tmp_path: Path) -> None:
+    assert find_tracer({"PATH": "x"}) is None
+    assert find_tracer({"OTEL_TRACES_EXPORTER": "otlp"}) is not None
+    with serve_people(tmp_path) as running:
+        call = Call("GET", b"/", b"", [(b"traceparent", b"x")], "id", running.serving.state)
+    tracer = RecordingTracer()
+    record_span(tracer, call, "/healthz", 503, 0.1)
+    assert tracer.started == [
+        (
+            "GET /healthz",
+            {
+                "http.request.method": "GET",
+                "http.route": "/healthz",
+                "http.response.status_code": 503,
+                "omnigraph.request_id": "id",
+            },
+        )
+    ]
