@@ -6,6 +6,7 @@ on when its client goes away; a failure shows no path, token or rule.
 
     server_command        the command `omnigraph-server`
     server_run            a server from its start to its end
+    server_workers        several processes on one socket
     server_settings       bounds and addresses, from flags and the environment
     bearer_tokens         whose a token is
     server_boot           how a server starts, and with what it does not

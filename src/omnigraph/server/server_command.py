@@ -27,6 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             is_open=given.unauthenticated or is_set(os.environ, UNAUTHENTICATED),
             is_strict=given.require_all_graphs or is_set(os.environ, REQUIRE_ALL),
             reload_s=given.reload_interval,
+            workers=given.workers,
         )
     except OmnigraphError as error:
         code = error.reason if isinstance(error, ClusterError) else error.code
@@ -53,6 +54,9 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--require-all-graphs", action="store_true", help="refuse to start if a graph is sick"
+    )
+    parser.add_argument(
+        "--workers", metavar="N", type=int, default=1, help="processes that share the address"
     )
     parser.add_argument(
         "--reload-interval",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from omnigraph.server.server_boot import boot_graph
 from omnigraph.server.server_log import configure_log
 from omnigraph.server.server_settings import ServerSettings, build_settings
 from omnigraph.server.server_state import AuthMode, Serving
+from omnigraph.server.server_workers import SOCKET_VARIABLE, WorkerGroup, inherit_socket
 
 _log = logging.getLogger(__name__)
 
@@ -30,10 +32,14 @@ def serve_graph(
     graph_id: str | None = None,
     policy: str | None = None,
     is_open: bool = False,
+    workers: int = 1,
 ) -> None:
     """Serve one graph until a signal; without tokens, only to this machine unless it is asked."""
     configure_log()
     settings = build_settings(bind, os.environ)
+    if is_parent(workers):
+        run_workers(settings, workers)
+        return
     tokens = read_tokens(os.environ)
     is_private = settings.is_loopback and not tokens and policy is None
     state = boot_graph(
@@ -47,11 +53,20 @@ def serve_graph(
 
 
 def serve_cluster(
-    root: str, *, bind: str, is_open: bool = False, is_strict: bool = False, reload_s: float = 2.0
+    root: str,
+    *,
+    bind: str,
+    is_open: bool = False,
+    is_strict: bool = False,
+    reload_s: float = 2.0,
+    workers: int = 1,
 ) -> None:
     """Serve the graphs of a cluster until a signal, and follow what is applied to it."""
     configure_log()
     settings = replace(build_settings(bind, os.environ), reload_s=reload_s)
+    if is_parent(workers):
+        run_workers(settings, workers)
+        return
     tokens = read_tokens(os.environ)
     cluster = open_cluster(root)
     state, quarantined = boot_cluster(
@@ -73,9 +88,23 @@ def run_server(
     """Listen, answer, follow, and end after what is under way."""
     if serving.state.mode is AuthMode.DEFAULT_DENY:
         _log.warning("no policy is applied: tokens alone allow to read, and nothing else")
+    inherited = inherit_socket(os.environ)
+    with inherited or listen(settings) as opened:
+        if inherited is None:
+            announce(opened)
+        run_on_socket(opened, serving, settings, root=root, quarantined=quarantined)
+
+
+def is_parent(workers: int) -> bool:
+    """Whether this process only starts the ones that serve."""
+    return workers > 1 and SOCKET_VARIABLE not in os.environ
+
+
+def run_workers(settings: ServerSettings, count: int) -> None:
+    """Serve with several processes on one socket."""
     with listen(settings) as opened:
         announce(opened)
-        run_on_socket(opened, serving, settings, root=root, quarantined=quarantined)
+        sys.exit(WorkerGroup(opened, count).run())
 
 
 def run_on_socket(

@@ -97,6 +97,21 @@ def test_what_is_under_way_is_finished_after_a_signal(graph: str) -> None:
 
 
 @pytest.mark.slow
+def test_two_processes_share_an_address_and_read_each_others_writes(graph: str) -> None:
+    with start(*SERVE, graph, "--bind", "127.0.0.1:0", "--workers", "2") as (process, url):
+        for number in range(20):
+            # A connection of its own each time, so that either process may answer.
+            hire = {"query": f'query hire() {{ insert Person {{ name: "p{number}" }} }}'}
+            assert httpx.post(f"{url}{G}/mutate", json=hire, timeout=60).status_code == 200
+            found = httpx.post(f"{url}{G}/query", json=READ, timeout=60).json()
+            assert found["row_count"] == 5 + number
+        process.send_signal(signal.SIGTERM)
+        log = process.communicate(timeout=60)[1]
+    assert process.returncode == 0
+    assert "Traceback" not in log
+
+
+@pytest.mark.slow
 def test_a_write_goes_on_when_its_client_goes_away(graph: str) -> None:
     person = '{"type":"Person","data":{"name":"p%d"}}'
     lines = "\n".join(person % number for number in range(50_000))

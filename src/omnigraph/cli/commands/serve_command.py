@@ -29,6 +29,10 @@ def serve(
     policy: Annotated[
         str | None, typer.Option("--policy", metavar="FILE", help="The bundle that decides.")
     ] = None,
+    workers: Annotated[
+        int,
+        typer.Option("--workers", metavar="N", min=1, help="Processes that share the address."),
+    ] = 1,
     is_open: Annotated[
         bool,
         typer.Option("--unauthenticated", help="Answer every client, not only of this machine."),
@@ -37,4 +41,6 @@ def serve(
     """Serve one graph over HTTP, without a cluster, until it is interrupted."""
     from omnigraph.server.server_run import serve_graph
 
-    serve_graph(graph, bind=bind, graph_id=graph_id, policy=policy, is_open=is_open)
+    serve_graph(
+        graph, bind=bind, graph_id=graph_id, policy=policy, is_open=is_open, workers=workers
+    )
