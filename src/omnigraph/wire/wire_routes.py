@@ -218,7 +218,11 @@ def _list_routes() -> Iterator[RouteSpec]:
     )
     for part in parts:
         for route in part():
-            yield replace(route, path=f"{_GRAPH}{route.path}")
+            has_body = route.body is not None or route.body_media != JSON
+            # A body may be too large, or of another kind, whatever else is wrong with it.
+            more = (413, 415) if has_body else ()
+            failures = tuple(sorted({*route.failures, *more}))
+            yield replace(route, path=f"{_GRAPH}{route.path}", failures=failures)
 
 
 ROUTES: Final = tuple(_list_routes())
