@@ -12,6 +12,7 @@ import pytest
 import omnigraph
 from omnigraph.errors import (
     ApprovalRequiredError,
+    InvalidArgumentError,
     PipelineInvalidError,
     SecretMissingError,
     SourceRefusedError,
@@ -20,6 +21,7 @@ from omnigraph.pipelines.config.secret_resolver import Resolver
 from omnigraph.pipelines.ledger.run_ledger import Ledger
 from omnigraph.pipelines.run.pipeline_inspection import read_runs
 from omnigraph.pipelines.run.pipeline_run import RunOptions, run_pipeline
+from omnigraph.pipelines.run.run_review import merge_run
 from omnigraph.pipelines.run.scheduler import run_due
 from omnigraph.storage import open_objects
 from omnigraph.storage.objects.faults import FaultyObjects, SimulatedCrash, Steps, iter_faults
@@ -176,9 +178,22 @@ def test_a_branch_of_the_run_is_merged_or_left_for_review(tmp_path: Path) -> Non
         run = run_pipeline(pipeline, RunOptions(slot="one"))
         assert run.targets[0].run_branch == "in/one"
         assert (entities(graph), entities(graph, "in/one")) == ({}, {"Person": ["ada"]})
+        assert run.to_json()["conditions"] == ["AwaitingReview"]
         again = run_pipeline(pipeline, RunOptions(slot="one"))
         assert again.targets[0].is_repeated
-        graph.branch("main").merge("in/one", delete_branch=True)
+        resolver = Resolver.from_environment(pipeline)
+        waiting = read_runs(pipeline, resolver, limit=9, is_awaiting_review=True)
+        assert [each.id for each in waiting] == [again.id, run.id]
+        done = merge_run(pipeline, resolver, run.id, actor="rita")
+        assert (done.awaits_review, done.status) == (False, "succeeded")
+        assert done.targets[0].merged == graph.branch("main").head.id
+        assert graph.branch("main").head.actor == "rita"
+        # The other run of the slot had the same branch.
+        assert read_runs(pipeline, resolver, limit=9, is_awaiting_review=True) == []
+        with pytest.raises(InvalidArgumentError, match="no branch of run"):
+            merge_run(pipeline, resolver, run.id, actor="rita")
+        with pytest.raises(InvalidArgumentError, match="is in the ledger"):
+            merge_run(pipeline, resolver, "../x", actor="rita")
         # Reviewed, merged and ended: the slot is done all the same.
         assert run_pipeline(pipeline, RunOptions(slot="one")).targets[0].is_repeated
         assert graph.branches() == ["main"]

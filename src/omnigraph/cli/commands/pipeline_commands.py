@@ -21,6 +21,7 @@ from omnigraph.cli.spark_options import SparkTarget, import_spark_module
 from omnigraph.cli.views import print_problems
 from omnigraph.cli.views.answer_views import show
 from omnigraph.cli.views.pipeline_views import (
+    BackfilledSlots,
     PipelinePlan,
     PipelineRun,
     PipelineRuns,
@@ -51,6 +52,30 @@ _FOLDER = Annotated[
 _DEFAULT_FOLDER: Final = Path("pipelines")
 
 
+_TIMES: Final = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"]
+_APPROVE = Annotated[
+    str | None,
+    typer.Option(
+        "--approve", metavar="DIGEST", help="The digest of a definition that overwrites data."
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SlotRange:
+    """The slots of a backfill, and whether they may overwrite data."""
+
+    start: Annotated[
+        datetime,
+        typer.Argument(metavar="FROM", formats=_TIMES, help="Slots that begin here or later, UTC."),
+    ]
+    end: Annotated[
+        datetime,
+        typer.Argument(metavar="TO", formats=_TIMES, help="Slots that end here or before, UTC."),
+    ]
+    approve: _APPROVE = None
+
+
 @dataclass(frozen=True, slots=True)
 class RunRequest:
     """What a run stands for, who approved it, and whether it takes files as they come."""
@@ -61,12 +86,7 @@ class RunRequest:
             "--slot", metavar="TEXT", help="What the run stands for; one slot is written once."
         ),
     ] = None
-    approve: Annotated[
-        str | None,
-        typer.Option(
-            "--approve", metavar="DIGEST", help="The digest of a definition that overwrites data."
-        ),
-    ] = None
+    approve: _APPROVE = None
     is_full: Annotated[
         bool,
         typer.Option("--full", help="Read sources that are read by increments from the beginning."),
@@ -96,7 +116,9 @@ def register(app: typer.Typer) -> None:
     register_command(below, Capability.DIRECT, takes=ACTOR)(run)
     register_command(below, Capability.DIRECT)(status)
     register_command(below, Capability.DIRECT)(runs)
+    register_command(below, Capability.DIRECT, takes=ACTOR)(merge)
     register_command(below, Capability.DIRECT, takes=ACTOR)(schedule)
+    register_command(below, Capability.DIRECT, takes=ACTOR)(backfill)
 
 
 def validate(
@@ -119,15 +141,35 @@ def validate(
         raise typer.Exit(FAILED)
 
 
-def plan(name: _NAME, folder: _FOLDER = _DEFAULT_FOLDER, is_json: JSON = False) -> None:
+def plan(
+    name: _NAME,
+    spark: SparkTarget,
+    folder: _FOLDER = _DEFAULT_FOLDER,
+    records: Annotated[
+        int | None,
+        typer.Option(
+            "--sample",
+            metavar="N",
+            min=1,
+            help="Read so many records of each source, and count what rules make of them.",
+        ),
+    ] = None,
+    is_json: JSON = False,
+) -> None:
     """Show what a run would do: targets, columns, secrets that are not set, the next time.
 
-    What `validate` checks is checked too, except the columns of files: no source is asked.
+    What `validate` checks is checked too, except the columns of files: without `--sample` no source
+    is asked. Nothing is written.
     """
     path = _import_module("config.definition_reader").find_definition(name, folder)
     found = _import_module("run.pipeline_inspection").plan_pipeline(path, datetime.now(UTC))
     failure = ErrorCode.BAD_REQUEST if found.validation.problems else None
-    show(PipelinePlan(found), is_json=is_json, failure=failure)
+    sample = None
+    if records is not None and failure is None:
+        sample = _import_module("run.plan_sample").sample_pipeline(
+            found.pipeline, records=records, spark_options=_build_spark_options(spark)
+        )
+    show(PipelinePlan(found, sample), is_json=is_json, failure=failure)
     if failure:
         if not is_json:
             print_problems(map(str, found.validation.problems))
@@ -195,14 +237,36 @@ def runs(
     limit: Annotated[
         int, typer.Option("--limit", metavar="N", min=1, help="The newest runs.")
     ] = 20,
+    is_awaiting_review: Annotated[
+        bool, typer.Option("--awaiting-review", help="Only runs whose branches wait for review.")
+    ] = False,
     is_json: JSON = False,
 ) -> None:
     """List the newest runs of a pipeline, and what became of their targets."""
     pipeline = _read_pipeline(name, folder)
     resolver = _make_resolver(pipeline)
     with resolver.hide_secrets_in_errors():
-        found = _import_module("run.pipeline_inspection").read_runs(pipeline, resolver, limit=limit)
+        found = _import_module("run.pipeline_inspection").read_runs(
+            pipeline, resolver, limit=limit, is_awaiting_review=is_awaiting_review
+        )
     show(PipelineRuns(found), is_json=is_json)
+
+
+def merge(
+    scope: Scope,
+    name: _NAME,
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The id of a run.")],
+    folder: _FOLDER = _DEFAULT_FOLDER,
+    is_json: JSON = False,
+) -> None:
+    """Merge the branches of a run that wait for review."""
+    pipeline = _read_pipeline(name, folder)
+    resolver = _make_resolver(pipeline)
+    with resolver.hide_secrets_in_errors():
+        done = _import_module("run.run_review").merge_run(
+            pipeline, resolver, run_id, actor=scope.actor
+        )
+    show(PipelineRun(done), is_json=is_json)
 
 
 def schedule(
@@ -239,6 +303,38 @@ def schedule(
             if not is_followed:
                 break
             _wait_for(due.find_next_due(pipelines, datetime.now(UTC)))
+    if failure:
+        raise typer.Exit(FAILED)
+
+
+def backfill(
+    scope: Scope,
+    name: _NAME,
+    slots: SlotRange,
+    spark: SparkTarget,
+    folder: _FOLDER = _DEFAULT_FOLDER,
+    is_json: JSON = False,
+) -> None:
+    """Run the slots of a pipeline between two times that are not done, oldest first.
+
+    A slot that fails ends it. Started again, it goes on where it ended: no slot is written twice.
+    """
+    pipeline = _read_pipeline(name, folder)
+    module = _import_module("run.backfill")
+    start, end = (each.replace(tzinfo=UTC) for each in (slots.start, slots.end))
+    wanted = module.list_backfill(pipeline, start, end)
+    options = _import_module("run.pipeline_run").RunOptions(
+        actor=scope.actor, spark=_build_spark_options(spark), approve=slots.approve
+    )
+    found = []
+    with handle_interrupts(lambda: _UNSURE):
+        for each in module.run_backfill(pipeline, wanted, options):
+            found.append(each)
+            if not is_json:
+                typer.echo(f"{len(found)}/{len(wanted)} {each.interval.name}: {each.status}")
+    answer = BackfilledSlots(pipeline.name, len(wanted), found)
+    failure = None if answer.is_complete else ErrorCode.INTERNAL
+    show(answer, is_json=is_json, failure=failure)
     if failure:
         raise typer.Exit(FAILED)
 

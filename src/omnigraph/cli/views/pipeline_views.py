@@ -12,7 +12,9 @@ from omnigraph.cli.views.output_streams import align_columns, format_count
 if TYPE_CHECKING:
     from omnigraph.pipelines.config.definition_validator import ValidationReport
     from omnigraph.pipelines.ledger.run_ledger import Run, TargetRun
+    from omnigraph.pipelines.run.backfill import BackfilledSlot
     from omnigraph.pipelines.run.pipeline_inspection import PipelineStatus, RunPlan
+    from omnigraph.pipelines.run.plan_sample import SampledRule
     from omnigraph.pipelines.run.scheduler import ScheduledRun
 
 _SHORT = 16
@@ -42,10 +44,12 @@ class PipelinePlan:
     """What a run would do."""
 
     plan: RunPlan
+    sample: Sequence[SampledRule] | None = None
 
     def to_json(self) -> JsonObject:
         """The document of `pipeline plan`."""
-        return self.plan.to_json()
+        sample = {} if self.sample is None else {"sample": [x.to_json() for x in self.sample]}
+        return {**self.plan.to_json(), **sample}
 
     def to_lines(self) -> Iterator[str]:
         """The way of the data, then every type with its columns."""
@@ -76,6 +80,7 @@ class PipelinePlan:
         if self.plan.missing_secrets:
             yield f"  not set: {', '.join(self.plan.missing_secrets)}"
         yield from (f"  {note}" for note in self.plan.validation.remarks)
+        yield from (f"  {line}" for line in _format_sample(self.sample or ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +185,46 @@ class ScheduledRuns:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class BackfilledSlots:
+    """The slots of a backfill that were examined, of so many."""
+
+    pipeline: str
+    total: int
+    slots: Sequence[BackfilledSlot]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all of its slots are done."""
+        done = [each for each in self.slots if each.status in ("done", "succeeded")]
+        return len(done) == self.total
+
+    def to_json(self) -> JsonObject:
+        """The document of `pipeline backfill`."""
+        return {
+            "pipeline": self.pipeline,
+            "slots_total": self.total,
+            "complete": self.is_complete,
+            "slots": [each.to_json() for each in self.slots],
+        }
+
+    def to_lines(self) -> Iterator[str]:
+        """How many slots were run, and why the last one failed."""
+        ran = [each.run for each in self.slots if each.run is not None]
+        before = len(self.slots) - len(ran)
+        yield f"{self.pipeline}: {len(ran)} slots run, {before} done before, {self.total} in all"
+        if ran and not self.is_complete:
+            yield from (f"  {line}" for line in _format_targets(ran[-1].targets))
+
+
+def _format_sample(rules: Iterable[SampledRule]) -> Iterator[str]:
+    for rule in rules:
+        counts = f"{rule.rows_in} in, {rule.rows_out} out, {rule.rejected} rejected"
+        deleted = f", {rule.deleted} deleted" if rule.deleted else ""
+        yield f"sample: {rule.target} {rule.type_name} from {rule.source}: {counts}{deleted}"
+        yield from (f"  {reason}" for reason in (*rule.reasons, *rule.broken))
+
+
 def _format_targets(targets: Iterable[TargetRun]) -> list[str]:
     rows = [
         (
@@ -222,7 +267,8 @@ def _format_commit(target: TargetRun) -> str:
     if target.merged is not None:
         return f"commit {target.commit}, merged by {target.merged}{again}"
     own = "" if target.run_branch is None else f" on branch {target.run_branch}"
-    return f"commit {target.commit}{own}{again}"
+    review = ", waits for review" if target.awaits_review else ""
+    return f"commit {target.commit}{own}{again}{review}"
 
 
 def _format_warnings(targets: Iterable[TargetRun]) -> Iterator[str]:

@@ -11,6 +11,7 @@ ignored; reading does not stop at the first problem; a definition never holds th
     expectations           what rules expect of their rows
     deletion_rules         what rules delete
     definition             a definition as frozen data, and its schedule
+    slot_references        `${SLOT}`: the time that a run stands for
     secret_resolver        `${NAME}`, resolved from the environment when a run begins
     definition_validator   all checks of a definition: fields, schemas, expressions, columns
     text_encodings         strict decoding of files and records

@@ -38,6 +38,7 @@ from omnigraph.pipelines.config.definition import (
 )
 from omnigraph.pipelines.config.expectations import read_reject_limit
 from omnigraph.pipelines.config.mapping_reader import read_rules
+from omnigraph.pipelines.config.slot_references import check_slots
 from omnigraph.pipelines.config.source_reader import SourceReader
 
 SUFFIXES: Final = (".yaml", ".yml")
@@ -107,6 +108,7 @@ def read_valid_parts(path: Path, findings: Findings) -> Pipeline:
     if declared:
         _check_rule_sources(targets, tuple(declared), findings)
         _check_increments(pipeline, findings)
+        check_slots(pipeline, findings)
     return pipeline
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
@@ -37,6 +38,7 @@ from omnigraph.pipelines.config.definition import (
 from omnigraph.pipelines.config.definition_reader import find_definition, read_valid_parts
 from omnigraph.pipelines.config.expectations import RowCondition
 from omnigraph.pipelines.config.secret_resolver import Resolver
+from omnigraph.pipelines.config.slot_references import bind_slot, find_interval, uses_slots
 from omnigraph.pipelines.mapping.mapping_checks import check_mapping
 from omnigraph.pipelines.mapping.mapping_sql import is_column_name
 from omnigraph.pipelines.run.target_attempt import catalog_of
@@ -115,6 +117,8 @@ def validate_pipeline(
 
     Without looking at files, no source is asked for anything, not even for its columns.
     """
+    if pipeline.schedule is not None and uses_slots(pipeline):
+        pipeline = bind_slot(pipeline, find_interval(pipeline.schedule, None, datetime.now(UTC)))
     resolver, notes = make_resolver(pipeline)
     with LazySparkSession() if spark is None else nullcontext(spark) as shared:
         looking = _Validator(pipeline, resolver, findings, shared, notes)

@@ -22,6 +22,7 @@ from omnigraph.config.references import (
 )
 from omnigraph.errors import OmnigraphError, SecretMissingError, SourceRefusedError
 from omnigraph.pipelines.config.definition import FeedSource, FileSource, Pipeline, Source, Target
+from omnigraph.pipelines.config.slot_references import strip_slots
 
 _LINE: Final = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*")
 
@@ -153,6 +154,10 @@ class Resolver:
 
 def iter_texts(pipeline: Pipeline) -> Iterator[str]:
     """Every text of a definition that may name a value of the environment."""
+    yield from map(strip_slots, _iter_named_texts(pipeline))
+
+
+def _iter_named_texts(pipeline: Pipeline) -> Iterator[str]:
     yield from (place.uri for place in pipeline.graphs.values())
     yield from (target.rejects for target in pipeline.targets if target.rejects is not None)
     if pipeline.ledger is not None:

@@ -21,7 +21,7 @@ from itertools import islice
 from typing import Any, Final
 
 from omnigraph.errors import CorruptObjectError
-from omnigraph.ids import generate_ulid, make_lowest_ulid
+from omnigraph.ids import decode_ulid_ms, generate_ulid, make_lowest_ulid
 from omnigraph.pipelines.ledger.rule_outcomes import RuleOutcome
 from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.storage import open_objects
@@ -72,6 +72,8 @@ class TargetRun:
     # The branch of the run, if it has one, and whether that was merged.
     run_branch: str | None = None
     merged: str | None = None
+    # Whether that branch still has to be merged.
+    awaits_review: bool = False
     # The run that made the commit.
     made_by: str | None = None
     error: str | None = None
@@ -112,6 +114,7 @@ class TargetRun:
             "made_by_run_id": self.made_by,
             "run_branch": self.run_branch,
             "merge_commit_id": self.merged,
+            "awaiting_review": self.awaits_review,
             "error": self.error,
             "error_code": self.error_code,
             "rules": [rule.to_json() for rule in self.rules],
@@ -148,6 +151,11 @@ class Run:
         """Whether the run said how it ended."""
         return self.ended_at is not None
 
+    @property
+    def awaits_review(self) -> bool:
+        """Whether a branch of it still has to be merged."""
+        return any(target.awaits_review for target in self.targets)
+
     def find_target(self, name: str) -> TargetRun | None:
         """What became of one target."""
         return next((each for each in self.targets if each.target == name), None)
@@ -157,6 +165,8 @@ class Run:
         conditions = ["PartialPipelineRun"] if self.status == PARTIAL else []
         if any(rule.broken for target in self.targets for rule in target.rules):
             conditions.append("BrokenExpectation")
+        if self.awaits_review:
+            conditions.append("AwaitingReview")
         return {
             "run_id": self.id,
             "pipeline": self.pipeline,
@@ -194,6 +204,10 @@ class Ledger:
         log.add_event("started", {**event, "host": socket.gethostname(), "pid": os.getpid()})
         return log
 
+    def open_run_log(self, run_id: str) -> RunLog:
+        """Add events to a run that ended: what became of its branches since."""
+        return RunLog(self._objects, f"{self._folder}/runs/{run_id}")
+
     def list_runs(self, *, limit: int | None = None) -> list[Run]:
         """The newest runs, newest first."""
         return list(islice(self.iter_newest_runs(), limit))
@@ -224,7 +238,8 @@ class Ledger:
 
     def find_run(self, run_id: str) -> Run | None:
         """One run."""
-        paths = [each.path for each in self._objects.list(f"{self._folder}/runs/{run_id}")]
+        folder = f"{self._folder}/runs/{run_id}/"
+        paths = [each.path for each in self._objects.list(folder)] if decode_ulid_ms(run_id) else []
         return self._read_run(run_id, paths) if paths else None
 
     def claim_batch(self, number: int, batch: JsonObject) -> JsonObject:

@@ -198,13 +198,13 @@ class _RuleLowering:
         """The columns, null where they have no result, and why a row is refused."""
         reasons = _list_reason_columns(records)
         deleted = self._build_deletion(reasons)
-        for column in self._list_columns(deleted):
+        for column, written in zip(self._list_columns(deleted), self.steps.columns, strict=True):
             if not column.can_fail:
                 yield column.item
                 continue
             failed = build_failure_condition(column.sql)
             reasons.append(
-                self.guard.build_rejection(failed, column.name, column.sql, column.position)
+                self.guard.build_rejection(failed, column.name, written.sql, column.position)
             )
             yield f"CASE WHEN {failed} THEN NULL ELSE {column.sql} END AS {quote_name(column.name)}"
         if reasons:

@@ -6,9 +6,12 @@ ends anywhere leaves each target untouched or complete, and the next run of the 
 commits that are missing.
 
     scheduler             runs the pipelines whose schedule is due
+    backfill              runs the slots of a time that has passed
     stream_run            runs a pipeline for each batch of new files, by Structured Streaming
     pipeline_run          one run, from its secrets to its last event
     run_slot              which slot a run stands for, and what it reads
     target_attempt        the commit of one target, made once in any number of attempts
+    run_review            runs whose branches wait for review, and their merges
+    plan_sample           what rules make of a few records
     pipeline_inspection   plans, states and past runs, without a run
 """

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 
 import omnigraph
@@ -31,6 +32,7 @@ from omnigraph.pipelines.config.secret_resolver import Resolver, iter_texts
 from omnigraph.pipelines.ledger.run_ledger import Ledger, Run, TargetRun
 from omnigraph.pipelines.mapping.mapping_checks import MERGE, check_mapping, list_unset_required
 from omnigraph.pipelines.mapping.mapping_sql import MappingSteps, build_steps
+from omnigraph.pipelines.run.run_review import reconcile_review
 from omnigraph.pipelines.run.target_attempt import UnreportedRun
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.schema_shape import JsonObject
@@ -184,18 +186,34 @@ def read_status(pipeline: Pipeline, resolver: Resolver, now: datetime) -> Pipeli
     )
 
 
-def read_runs(pipeline: Pipeline, resolver: Resolver, *, limit: int | None) -> list[Run]:
-    """The newest runs; how one ended that did not say so is read from the graphs."""
-    runs = Ledger.open(resolver.resolve_ledger(), pipeline.name).list_runs(limit=limit)
+def read_runs(
+    pipeline: Pipeline, resolver: Resolver, *, limit: int | None, is_awaiting_review: bool = False
+) -> list[Run]:
+    """The newest runs, or those that wait for review.
+
+    How one ended that did not say so, and what became of its branches, is read from the graphs.
+    """
+    ledger = Ledger.open(resolver.resolve_ledger(), pipeline.name)
+    if is_awaiting_review:
+        waiting = [run for run in ledger.iter_newest_runs() if run.awaits_review]
+        found = (run for run in _reconcile_runs(pipeline, resolver, waiting) if run.awaits_review)
+        return list(islice(found, limit))
+    return _reconcile_runs(pipeline, resolver, ledger.list_runs(limit=limit))
+
+
+def _reconcile_runs(pipeline: Pipeline, resolver: Resolver, runs: list[Run]) -> list[Run]:
     with ExitStack() as stack:
         graphs: dict[str, Graph] = {}
 
         def reconcile(run: Run, target: TargetRun) -> TargetRun:
-            if target.graph not in pipeline.graphs or not target.has_unknown_outcome:
+            is_settled = not (target.has_unknown_outcome or target.awaits_review)
+            if target.graph not in pipeline.graphs or is_settled:
                 return target
             uri = resolver.resolve_graph(target.graph)
             if target.graph not in graphs:
                 graphs[target.graph] = stack.enter_context(omnigraph.open(uri))
+            if target.awaits_review:
+                return reconcile_review(target, graphs[target.graph])
             unreported = UnreportedRun(pipeline.name, run.id)
             found = unreported.reconcile_target(target, graphs[target.graph], open_objects(uri))
             return replace(found, error=resolver.hide_secrets(found.error))

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import omnigraph
@@ -28,6 +29,7 @@ from omnigraph.errors import (
 from omnigraph.errors.base_error import raise_interruptions
 from omnigraph.pipelines.config.definition import Pipeline, Target
 from omnigraph.pipelines.config.secret_resolver import Resolver
+from omnigraph.pipelines.config.slot_references import bind_slot, find_interval, uses_slots
 from omnigraph.pipelines.ledger.rule_outcomes import RuleOutcome
 from omnigraph.pipelines.ledger.run_ledger import (
     FAILED,
@@ -100,6 +102,10 @@ def run_with_records(
     """Run a pipeline once, with what gives the records of its slot."""
     if pipeline.overwrites and asked.approve != pipeline.digest:
         raise ApprovalRequiredError(pipeline.name, pipeline.digest)
+    is_interval = uses_slots(pipeline)
+    if is_interval and pipeline.schedule is not None:
+        interval = find_interval(pipeline.schedule, asked.slot, datetime.now(UTC))
+        pipeline, asked = bind_slot(pipeline, interval), replace(asked, slot=interval.name)
     resolver = Resolver.from_environment(pipeline, asked.environment)
     ledger = Ledger(asked.open_store(resolver.resolve_ledger()), pipeline.name)
     with ExitStack() as stack, resolver.hide_secrets_in_errors():
@@ -109,7 +115,12 @@ def run_with_records(
             graphs = running.open_graphs()
             sources = {name: resolver.resolve_source(name) for name in pipeline.sources}
             is_scheduled = asked.trigger == SCHEDULE
-            wanted = SlotRequest(asked.slot, is_scheduled=is_scheduled, is_full=asked.is_full)
+            wanted = SlotRequest(
+                asked.slot,
+                is_scheduled=is_scheduled,
+                is_full=asked.is_full,
+                is_interval=is_interval,
+            )
             slot = choose_slot(pipeline, sources, ledger, wanted)
         except BaseException as failure:
             log = ledger.start_run(running.build_start_event(asked.slot or "", None, ()))
@@ -202,20 +213,33 @@ class RunContext:
                 ended = replace(begun, status=UNCHANGED)
                 log.record_target(ended)
             else:
-                attempt = TargetAttempt(
-                    self.pipeline,
-                    target,
-                    graphs[target.graph],
-                    slot,
-                    log.run_id,
-                    self.options.open_store(self.resolver.resolve_graph(target.graph)),
-                    rejects=self.resolver.resolve_rejects(target),
-                    progress=self.options.progress,
-                )
+                attempt = self._make_attempt(target, slot, graphs, log.run_id)
                 ended = self._try_target(attempt, begun, records, log)
                 attempt.close_run_branch(ended)
             done.append(ended)
         return done
+
+    def has_loads(self, slot: Slot, graphs: Mapping[str, Graph]) -> bool:
+        """Whether every target has the load of a slot, so that a run would find only that."""
+        for target in self.pipeline.targets:
+            attempt = self._make_attempt(target, slot, graphs, "")
+            if attempt.begin_run(self._make_target_run(target, slot)).status != SUCCEEDED:
+                return False
+        return True
+
+    def _make_attempt(
+        self, target: Target, slot: Slot, graphs: Mapping[str, Graph], run_id: str
+    ) -> TargetAttempt:
+        return TargetAttempt(
+            self.pipeline,
+            target,
+            graphs[target.graph],
+            slot,
+            run_id,
+            self.options.open_store(self.resolver.resolve_graph(target.graph)),
+            rejects=self.resolver.resolve_rejects(target),
+            progress=self.options.progress,
+        )
 
     def finish(self, slot: Slot, log: RunLog, targets: list[TargetRun]) -> Run:
         """Say in the ledger how it ended, and answer with what the ledger says."""

@@ -30,11 +30,13 @@ class SlotRequest:
     is_scheduled: bool = False
     # Whether sources that are read by increments begin anew.
     is_full: bool = False
+    # Whether the definition names the time of the slot, so that each slot is other work.
+    is_interval: bool = False
 
     @property
     def is_explicit(self) -> bool:
-        """Whether a person wants this very slot."""
-        return self.slot is not None and not self.is_scheduled
+        """Whether this very slot is wanted, whatever the files hold."""
+        return self.slot is not None and (self.is_interval or not self.is_scheduled)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from omnigraph.errors import (
 )
 from omnigraph.pipelines.config.definition import FileSource, Pipeline, Target
 from omnigraph.pipelines.config.secret_resolver import Resolver
+from omnigraph.pipelines.config.slot_references import uses_slots
 from omnigraph.pipelines.config.text_encodings import UTF_8, has_half_characters
 from omnigraph.pipelines.ledger.run_ledger import SUCCEEDED, Ledger, Run
 from omnigraph.pipelines.mapping.record_ids import FILE, PART, add_block_columns, number_by_block
@@ -75,6 +76,8 @@ def stream_pipeline(
     if any(rule.missing_max for target in pipeline.targets for rule in target.mapping.rules):
         reason = "a batch has only new files: 'delete_missing' would delete everything else"
         raise InvalidArgumentError("stream", reason)
+    if uses_slots(pipeline):
+        raise InvalidArgumentError("stream", "a batch has no ${SLOT}: it is what is new")
     resolver = Resolver.from_environment(pipeline, options.environment)
     with resolver.hide_secrets_in_errors():
         resolver.require_secrets()

@@ -230,7 +230,7 @@ class TargetAttempt:
         loaded = replace(loaded, run_branch=branch.name)
         assert self.target.run_branch is not None, "asked only where there is one"
         if not self.target.run_branch.is_automatic:
-            return loaded
+            return replace(loaded, awaits_review=True)
         merged = main.merge(branch, message=self._message)
         return replace(loaded, merged=merged.id or main.head.id)
 
