@@ -225,7 +225,7 @@ def compute_next_content(
             graph_id, made.folder, made.state, desired=made.state.schema_digest, now=now
         )
         if made.state.is_adopted:
-            recoveries[operation.id] = _describe_recovery(graph_id, made, now)
+            recoveries[f"{operation.id}.{graph_id}"] = _describe_recovery(graph_id, made, now)
     config_digest = plan.config_digest if outcomes.is_converged else before.config_digest
     return RevisionContent(
         config_digest,

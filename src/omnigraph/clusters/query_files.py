@@ -12,7 +12,7 @@ import yaml
 from omnigraph.clusters.addresses import Kind, build_address, is_resource_name
 from omnigraph.clusters.cluster_findings import ClusterFinding, ClusterFindings, Severity
 from omnigraph.clusters.desired import Resource, digest_bytes
-from omnigraph.clusters.query_registry import is_declaring_only, list_query_files
+from omnigraph.clusters.query_registry import is_declaring_only, list_query_names
 from omnigraph.clusters.revision import RevisionContent
 from omnigraph.config.bounded_files import describe_failure, read_file
 from omnigraph.config.yaml_reader import Findings, decode_node, position_of
@@ -77,7 +77,7 @@ class QueryFiles:
         if not os.path.isdir(path):
             return [relative]
         try:
-            found = [f"{relative}/{name}" for name in list_query_files(path)]
+            found = [f"{relative}/{name}" for name in list_query_names(path)]
         except OSError as error:
             message = f"{node.value} cannot be listed: {error.strerror}"
             self.problems.add_problem(place, message, code="query_dir_unreadable")

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from omnigraph.errors import CompileError
@@ -125,7 +126,12 @@ def _build_value_schema(
     return schema
 
 
-def list_query_files(path: str) -> list[str]:
+def list_query_files(path: Path) -> list[Path]:
+    """The files that a path stands for: itself, or every `.gq` directly in a folder, by name."""
+    return [path / name for name in list_query_names(path)] if path.is_dir() else [path]
+
+
+def list_query_names(path: str | os.PathLike[str]) -> list[str]:
     """The names of the files that stand directly in a folder and end with `.gq`, in order."""
     with os.scandir(path) as entries:
         return sorted(
