@@ -19,6 +19,14 @@ ToolAnswer: TypeAlias = JsonObject | bytes
 _PROBLEMS_MAX: Final = 5
 
 
+class ToolRefusedError(Exception):
+    """A call that a server refuses for reasons of its own, with the document that says why."""
+
+    def __init__(self, document: JsonObject) -> None:
+        super().__init__(document["error"])
+        self.document = document
+
+
 @dataclass(frozen=True, slots=True)
 class AgentTool:
     """A tool that its caller may call."""

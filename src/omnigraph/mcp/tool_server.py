@@ -20,7 +20,7 @@ from omnigraph.error_codes import ErrorCode
 from omnigraph.errors import OmnigraphError
 from omnigraph.errors.error_documents import describe_error, error_code_of
 from omnigraph.execution.query_budget import Cancellation
-from omnigraph.mcp.agent_tool import AgentTool, JsonObject
+from omnigraph.mcp.agent_tool import AgentTool, JsonObject, ToolRefusedError
 from omnigraph.mcp.toolbox import AgentResource, Toolbox
 
 _log = logging.getLogger(__name__)
@@ -144,6 +144,8 @@ def _read_text(resource: AgentResource) -> str:
 
 def describe_failure(error: Exception) -> JsonObject:
     """The document of a failure; what is our own fault is logged, and not shown."""
+    if isinstance(error, ToolRefusedError):
+        return error.document
     if isinstance(error, OmnigraphError) and error_code_of(type(error)) is not ErrorCode.INTERNAL:
         return describe_error(error)
     _log.error("a tool failed", exc_info=error)

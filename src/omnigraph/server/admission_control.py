@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from typing import Final
 
 from omnigraph.server.request_failures import refuse_overload
@@ -19,17 +20,28 @@ class _Load:
 
 
 class AdmissionControl:
-    """What each actor has under way; used by the thread of the event loop alone."""
+    """What each actor has under way; safe to share between threads."""
 
     def __init__(self, *, writes_max: int, bytes_max: int) -> None:
         self._writes_max = writes_max
         self._bytes_max = bytes_max
         self._loads: dict[str, _Load] = {}
+        # Agents' writes are admitted in their threads, all others in the event loop.
+        self._lock = Lock()
 
     @contextmanager
     def admit(self, actor: str | None, nbytes: int) -> Iterator[None]:
         """Count a write until its end; one too many is refused before it starts."""
         name = actor or ANONYMOUS
+        with self._lock:
+            self._begin(name, nbytes)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._end(name, nbytes)
+
+    def _begin(self, name: str, nbytes: int) -> None:
         load = self._loads.get(name) or _Load()
         if load.writes + 1 > self._writes_max:
             raise refuse_overload(f"more than {self._writes_max} writes are under way")
@@ -38,13 +50,13 @@ class AdmissionControl:
         self._loads[name] = load
         load.writes += 1
         load.nbytes += nbytes
-        try:
-            yield
-        finally:
-            load.writes -= 1
-            load.nbytes -= nbytes
-            if not load.writes:
-                self._loads.pop(name, None)
+
+    def _end(self, name: str, nbytes: int) -> None:
+        load = self._loads[name]
+        load.writes -= 1
+        load.nbytes -= nbytes
+        if not load.writes:
+            del self._loads[name]
 
     @property
     def writes(self) -> int:

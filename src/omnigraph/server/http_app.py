@@ -14,6 +14,7 @@ from omnigraph.execution.query_budget import Cancellation
 from omnigraph.ids import generate_ulid
 from omnigraph.operations.graph_reads import ReadBounds
 from omnigraph.server.admission_control import AdmissionControl
+from omnigraph.server.agent_routes import AgentRoutes
 from omnigraph.server.answer_sender import AnswerSender, Channel, Send, call_when_gone
 from omnigraph.server.bearer_tokens import parse_header
 from omnigraph.server.exchange import Answer, Call, RequestRefusedError, StreamedAnswer
@@ -58,7 +59,8 @@ class HttpApp:
             writes_max=settings.actor_writes_max, bytes_max=settings.actor_bytes_max
         )
         self._metrics = ServerMetrics(lambda: serving.state, lambda: self._admission.writes)
-        self._router = Router(build_routes(self._metrics))
+        self.agents = AgentRoutes(settings, self._admission)
+        self._router = Router(build_routes(self._metrics, self.agents))
         self._tracer = find_tracer(os.environ)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -134,6 +136,8 @@ class HttpApp:
 
     async def _run(self, call: Call, binding: Binding, receive: Receive) -> Answer | StreamedAnswer:
         """Do the work of a request where it belongs; a write is admitted first."""
+        if binding.ask is not None:
+            return await binding.ask(call, receive)
         if binding.prepare_read is not None:
             return await self._run_read(call, binding, receive)
         handle = binding.handle

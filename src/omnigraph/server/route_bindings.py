@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from omnigraph.server.lanes import Lane
 
 if TYPE_CHECKING:
     from omnigraph.server.exchange import Answer, Call, StreamedAnswer, WriteAct
+    from omnigraph.server.request_reader import Receive
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,4 +30,6 @@ class Binding:
     require_rights: Callable[[Call], None] | None = None
     # What decides how the route is served, once its body is known.
     resolve: Callable[[Call], Binding] | None = None
+    # Answers in the event loop, and reads the body itself.
+    ask: Callable[[Call, Receive], Awaitable[Answer]] | None = None
     is_load: bool = False

@@ -13,6 +13,7 @@ from omnigraph.server import (
     stored_query_routes,
     write_routes,
 )
+from omnigraph.server.agent_routes import GRAPH_SPEC, SERVER_SPEC, AgentRoutes
 from omnigraph.server.lanes import Lane
 from omnigraph.server.route_bindings import Binding
 from omnigraph.server.server_metrics import ServerMetrics
@@ -99,7 +100,7 @@ _DEPRECATED: Final = {
 }
 
 
-def build_routes(metrics: ServerMetrics) -> tuple[Route, ...]:
+def build_routes(metrics: ServerMetrics, agents: AgentRoutes) -> tuple[Route, ...]:
     """The routes of a server."""
     by_operation = {spec.operation: spec for spec in ROUTES}
     routes = [Route(spec, _BINDINGS[spec.operation]) for spec in ROUTES]
@@ -111,10 +112,10 @@ def build_routes(metrics: ServerMetrics) -> tuple[Route, ...]:
             binding = replace(binding, prepare_read=prepare)
             old = replace(old, body=query_routes.ReadRequest)
         routes.append(Route(old, binding, successor))
-    return (*routes, *_build_own_routes(metrics))
+    return (*routes, *_build_own_routes(metrics, agents))
 
 
-def _build_own_routes(metrics: ServerMetrics) -> tuple[Route, ...]:
+def _build_own_routes(metrics: ServerMetrics, agents: AgentRoutes) -> tuple[Route, ...]:
     """Routes that the contract does not list."""
     ready = RouteSpec(
         "ready", "GET", "/readyz", "health", "Whether the server answers.", is_open=True
@@ -125,4 +126,6 @@ def _build_own_routes(metrics: ServerMetrics) -> tuple[Route, ...]:
         Route(ready, Binding(service_routes.get_ready, Lane.LOOP)),
         Route(openapi, Binding(service_routes.get_openapi)),
         Route(measured, Binding(metrics.render)),
+        Route(GRAPH_SPEC, Binding(ask=agents.ask_graph)),
+        Route(SERVER_SPEC, Binding(ask=agents.ask_server)),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import socket
@@ -119,11 +120,18 @@ def run_on_socket(
     """Answer on a socket that listens; `on_start` gets the server, which can be stopped."""
     lanes = Lanes()
     follower = ClusterFollower(root, serving, quarantined or {})
+    app = HttpApp(serving, settings, lanes)
+
+    async def run_beside() -> None:
+        following = follower.run(lanes, every_s=settings.reload_s)
+        # One goes on if the other fails.
+        await asyncio.gather(following, app.agents.run(), return_exceptions=True)
+
     server = build_server(
-        HttpApp(serving, settings, lanes),
+        app,
         settings,
         serving,
-        beside=lambda: follower.run(lanes, every_s=settings.reload_s),
+        beside=run_beside,
         wake=follower.wake,
     )
     if on_start is not None:

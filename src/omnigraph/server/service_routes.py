@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from omnigraph import __version__
 from omnigraph.format_version import IR_VERSION
 from omnigraph.server.exchange import Answer, Call, answer_json
 from omnigraph.wire.openapi import build_openapi
 from omnigraph.wire.wire_routes import ROUTES
+
+if TYPE_CHECKING:
+    from omnigraph.server.server_state import ServerState
 
 # The level of the contract: clients compare its first two numbers with their own.
 CONTRACT_VERSION: Final = "0.10.0"
@@ -18,14 +21,17 @@ CONTRACT_VERSION: Final = "0.10.0"
 def get_health(call: Call) -> Answer:
     """That the server is alive."""
     del call
-    return answer_json(
-        {
-            "status": "ok",
-            "version": CONTRACT_VERSION,
-            "internal_schema_version": IR_VERSION,
-            "source_version": __version__,
-        }
-    )
+    return answer_json(describe_health())
+
+
+def describe_health() -> dict[str, Any]:  # Any: a JSON document
+    """The document of a server that is alive."""
+    return {
+        "status": "ok",
+        "version": CONTRACT_VERSION,
+        "internal_schema_version": IR_VERSION,
+        "source_version": __version__,
+    }
 
 
 def get_ready(call: Call) -> Answer:
@@ -54,14 +60,18 @@ def get_ready(call: Call) -> Answer:
 
 def list_graphs(call: Call) -> Answer:
     """The graphs that are served, for actors who may list them."""
-    state = call.state
-    state.authorize_list(call.actor)
+    call.state.authorize_list(call.actor)
+    return answer_json(describe_graphs(call.state))
+
+
+def describe_graphs(state: ServerState) -> dict[str, Any]:  # Any: a JSON document
+    """The graphs of a state."""
     graphs = [
         {"graph_id": each.graph_id, "uri": each.uri}
         for each in sorted(state.graphs.values(), key=lambda each: each.graph_id)
     ]
     quarantined = sorted(state.quarantined)
-    return answer_json({"graphs": graphs, **({"quarantined": quarantined} if quarantined else {})})
+    return {"graphs": graphs, **({"quarantined": quarantined} if quarantined else {})}
 
 
 def get_openapi(call: Call) -> Answer:

@@ -21,10 +21,13 @@ from omnigraph.errors import (
     PreconditionFailedError,
     StorageFullError,
 )
+from omnigraph.server.admission_control import AdmissionControl
+from omnigraph.server.agent_routes import AgentRoutes
 from omnigraph.server.exchange import Call
 from omnigraph.server.request_failures import answer_failure, status_of
 from omnigraph.server.route_table import build_routes
 from omnigraph.server.server_metrics import ServerMetrics
+from omnigraph.server.server_settings import ServerSettings
 from omnigraph.wire.wire_routes import ROUTES
 from served import serve_people
 
@@ -63,7 +66,8 @@ def test_damaged_requests_show_nothing_of_the_inside(tmp_path: Path) -> None:
 def test_every_route_of_the_contract_is_served(tmp_path: Path) -> None:
     with serve_people(tmp_path) as running, running.connect() as client:
         metrics = ServerMetrics(lambda: running.serving.state, lambda: 0)
-        served = {(each.method, each.path) for each in build_routes(metrics)}
+        agents = AgentRoutes(ServerSettings(), AdmissionControl(writes_max=1, bytes_max=1))
+        served = {(each.method, each.path) for each in build_routes(metrics, agents)}
         contract = client.get("/openapi.json").json()
     assert served >= {(each.method, each.path) for each in ROUTES}
     flat = {path for path in contract["paths"] if not path.startswith("/graphs/{graph_id}/")}
