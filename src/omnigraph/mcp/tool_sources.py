@@ -73,7 +73,7 @@ class FileSource:
 
 def _list_files(path: Path) -> list[Path]:
     try:
-        return [path / name for name in list_query_files(str(path))] if path.is_dir() else [path]
+        return list_query_files(path)
     except OSError as error:
         raise InvalidArgumentError("queries", f"{path}: {error.strerror}") from error
 
