@@ -5,11 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from omnigraph.cli.command_table import COMMANDS
+
+# One process reads each file once.
+pytestmark = pytest.mark.xdist_group("tidy")
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -52,6 +57,14 @@ PRESCRIBED = {
 }
 
 
+class FileFacts(NamedTuple):
+    """The functions of a file with their lines, the names it defines, and what it imports."""
+
+    functions: list[tuple[str, int]]
+    names: list[str]
+    imports: list[str]
+
+
 def test_no_file_is_longer_than_the_bound() -> None:
     too_long = {
         _name(path): len(path.read_text().splitlines())
@@ -63,9 +76,9 @@ def test_no_file_is_longer_than_the_bound() -> None:
 
 def test_no_function_is_longer_than_the_bound() -> None:
     too_long = {
-        f"{_name(path)}::{function.name}": length
+        f"{_name(path)}::{function}": length
         for path in ALL_PYTHON
-        for function, length in _functions(path)
+        for function, length in _read_facts(path).functions
         if length > FUNCTION_LINES_MAX
     }
     assert _beyond_ratchet(too_long) == {}
@@ -83,7 +96,7 @@ def test_module_names_say_what_a_module_does() -> None:
 
 
 def test_every_module_is_imported_by_something() -> None:
-    imported = {name for path in ALL_PYTHON for name in _imported_modules(path)}
+    imported = {name for path in ALL_PYTHON for name in _read_facts(path).imports}
     # A command is imported by the name that the table has of its module.
     imported |= {f"omnigraph.cli.commands.{each.module}" for each in COMMANDS}
     modules = {".".join(path.relative_to(ROOT / "src").with_suffix("").parts) for path in SOURCES}
@@ -123,7 +136,7 @@ def test_code_uses_the_words_of_the_glossary() -> None:
     found = [
         f"{_name(path)}: '{name}' (say '{avoided[word]}')"
         for path in SOURCES
-        for name in _defined_names(path)
+        for name in _read_facts(path).names
         for word in avoided
         if f"_{word}_" in f"_{name.lower()}_"
     ]
@@ -151,18 +164,29 @@ def _avoided_words() -> Iterator[tuple[str, str]]:
                 yield word.strip().strip("`").lower(), cells[0].strip("*")
 
 
-def _defined_names(path: Path) -> Iterator[str]:
+@cache
+def _read_facts(path: Path) -> FileFacts:
+    """What the guards ask about a file: its tree would take much memory."""
+    facts = FileFacts([], [], [])
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield re.sub(r"(?<=[a-z])(?=[A-Z])", "_", node.name)
-        elif isinstance(node, ast.arg):
-            yield node.arg
+        match node:
+            case ast.FunctionDef():
+                facts.functions.append((node.name, (node.end_lineno or 0) - node.lineno + 1))
+                facts.names.append(_split_words(node.name))
+            case ast.ClassDef():
+                facts.names.append(_split_words(node.name))
+            case ast.arg():
+                facts.names.append(node.arg)
+            case ast.ImportFrom(module=str(module)):
+                facts.imports.append(module)
+                facts.imports.extend(f"{module}.{alias.name}" for alias in node.names)
+            case ast.Import():
+                facts.imports.extend(alias.name for alias in node.names)
+    return facts
 
 
-def _functions(path: Path) -> Iterator[tuple[ast.FunctionDef, int]]:
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.FunctionDef):
-            yield node, (node.end_lineno or 0) - node.lineno + 1
+def _split_words(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
 
 
 def _code_lines(path: Path) -> set[int]:
@@ -177,15 +201,6 @@ def _code_lines(path: Path) -> set[int]:
             first = node.body[0] if ast.get_docstring(node) is not None else None
             kept -= set(range(first.lineno, (first.end_lineno or 0) + 1)) if first else set()
     return kept
-
-
-def _imported_modules(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
 
 
 def _beyond_ratchet(sizes: dict[str, int]) -> dict[str, int]:

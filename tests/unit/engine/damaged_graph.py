@@ -173,6 +173,12 @@ def check(damaged: Damaged, commits_max: int | None = None) -> CheckReport:
     return check_graph(graph.objects, graph.tables, commits_max=commits_max)
 
 
-def found(damaged: Damaged) -> list[str]:
-    """Every problem with its kind."""
-    return [f"{problem.kind}: {problem}" for problem in check(damaged).problems]
+def found(damaged: Damaged, commits_max: int | None = 0) -> list[str]:
+    """Every problem with its kind; to compare the contents of commits takes most of the time."""
+    problems = check(damaged, commits_max=commits_max).problems
+    return [f"{problem.kind}: {problem}" for problem in problems]
+
+
+def found_everywhere(damaged: Damaged) -> list[str]:
+    """Every problem with its kind, with the contents of all commits compared."""
+    return found(damaged, commits_max=None)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -25,7 +24,6 @@ from omnigraph.versioning import (
     make_mark,
 )
 from omnigraph.writers.validate import marks_of
-from places import fresh_uri
 from unit.engine.damaged_graph import (
     KNOWS,
     LEADS,
@@ -33,24 +31,13 @@ from unit.engine.damaged_graph import (
     PERSON,
     RED,
     Damaged,
-    build,
     check,
-    found,
     ids,
 )
+from unit.engine.damaged_graph import (
+    found_everywhere as found,
+)
 from unit.writers.plain_graph import PlainGraph, rows_of, type_key
-
-
-@pytest.fixture(scope="module")
-def healthy(tmp_path_factory: pytest.TempPathFactory) -> str:
-    uri = fresh_uri(tmp_path_factory.mktemp("healthy") / "graph")
-    build(uri)
-    return uri
-
-
-@pytest.fixture
-def damaged(healthy: str, tmp_path: Path) -> Damaged:
-    return Damaged(healthy, tmp_path / "graph")
 
 
 def change_set(damaged: Damaged, message: str, type_: str = NOTE) -> str:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -9,7 +8,6 @@ import pytest
 
 from omnigraph.engine.check.check_problems import NAMED_MAX
 from omnigraph.storage.objects import layout
-from places import fresh_uri
 from unit.engine.damaged_graph import (
     KNOWS,
     LEADS,
@@ -18,23 +16,9 @@ from unit.engine.damaged_graph import (
     RED,
     TEAM,
     Damaged,
-    build,
     found,
 )
 from unit.writers.plain_graph import type_key
-
-
-@pytest.fixture(scope="module")
-def healthy(tmp_path_factory: pytest.TempPathFactory) -> str:
-    uri = fresh_uri(tmp_path_factory.mktemp("healthy") / "graph")
-    build(uri)
-    return uri
-
-
-@pytest.fixture
-def damaged(healthy: str, tmp_path: Path) -> Damaged:
-    return Damaged(healthy, tmp_path / "graph")
-
 
 # ---- tables ----
 

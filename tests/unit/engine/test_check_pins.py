@@ -14,27 +14,10 @@ from omnigraph.storage.objects import layout
 from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning import MAIN
 from places import fresh_uri
-from unit.engine.damaged_graph import NOTE, PERSON, TEAM, Damaged, build, check
+from unit.engine.damaged_graph import NOTE, PERSON, TEAM, Damaged, found
 from unit.writers.plain_graph import created, type_key
 
 OLD = 6
-
-
-@pytest.fixture(scope="module")
-def healthy(tmp_path_factory: pytest.TempPathFactory) -> str:
-    uri = fresh_uri(tmp_path_factory.mktemp("healthy") / "graph")
-    build(uri)
-    return uri
-
-
-@pytest.fixture
-def damaged(healthy: str, tmp_path: Path) -> Damaged:
-    return Damaged(healthy, tmp_path / "graph")
-
-
-def found(damaged: Damaged) -> list[str]:
-    """Every problem, with the contents of no commit compared."""
-    return [f"{each.kind}: {each}" for each in check(damaged, commits_max=0).problems]
 
 
 def where(seq: int, type_: str = NOTE) -> str:

@@ -18,27 +18,23 @@ from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning import MAIN, Record, Transaction
 from omnigraph.versioning.log import CHECKPOINT_EVERY, WHOLE_PINS_MAX
 from places import fresh_uri
-from unit.engine.damaged_graph import KNOWS, LEADS, NOTE, TEAM, Damaged, build, check, found
+from unit.engine.damaged_graph import (
+    KNOWS,
+    LEADS,
+    NOTE,
+    TEAM,
+    Damaged,
+    check,
+    found,
+    found_everywhere,
+)
 from unit.writers.plain_graph import created
-
-
-@pytest.fixture(scope="module")
-def healthy(tmp_path_factory: pytest.TempPathFactory) -> str:
-    uri = fresh_uri(tmp_path_factory.mktemp("healthy") / "graph")
-    build(uri)
-    return uri
-
-
-@pytest.fixture
-def damaged(healthy: str, tmp_path: Path) -> Damaged:
-    return Damaged(healthy, tmp_path / "graph")
-
 
 # ---- healthy graphs ----
 
 
 def test_a_healthy_graph_has_no_problems(damaged: Damaged) -> None:
-    assert found(damaged) == []
+    assert found_everywhere(damaged) == []
     report = check(damaged)
     assert report.is_healthy
     assert (report.branches, report.commits) == (4, damaged.graph.head().seq + 1 + 2)
@@ -69,7 +65,7 @@ def test_a_graph_in_memory_is_checked_too() -> None:
 def test_a_branch_whose_deletion_stopped_half_way_is_healthy(damaged: Damaged) -> None:
     graph = damaged.graph
     graph.committer.close(graph.branches.resolve("untouched"))
-    assert found(damaged) == []
+    assert found_everywhere(damaged) == []
 
 
 @pytest.mark.slow
@@ -275,9 +271,9 @@ def test_damage_of_a_deleted_branch_matters_only_where_a_live_one_started_from_i
     for name in streams:
         damaged.graph.branches.delete(name)
     damaged.append(NOTE, {"@id": "z", "text": "z"})
-    assert found(damaged) == []
+    assert found_everywhere(damaged) == []
     damaged.remove(layout.build_record_path(streams["review/one/deeper"], 10))
-    assert found(damaged) == [], "the end of a deleted branch that nobody started from"
+    assert found_everywhere(damaged) == [], "the end of a deleted branch that nobody started from"
     damaged.remove(layout.build_record_path(streams["review/one"], 8))
     assert f"record: {layout.build_record_path(streams['review/one'], 8)}: it is missing" in found(
         damaged
@@ -359,7 +355,7 @@ def test_a_checkpoint_must_be_what_the_records_give(damaged: Damaged) -> None:
     graph = damaged.graph
     graph.log.write_checkpoint(graph.log.read_snapshot(MAIN, 20))
     path = layout.build_checkpoint_path(MAIN.id, 20)
-    assert found(damaged) == []
+    assert found_everywhere(damaged) == []
     damaged.edit(path, lambda document: document["pins"][NOTE].update(rows=1))
     problem = "it is not what the records give; it is derived and can be rebuilt"
     assert found(damaged) == [f"checkpoint: {path}: {problem}"]
