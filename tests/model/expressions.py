@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from model import search
+from model import functions, search
 from omnigraph.errors import ExecutionError
 from omnigraph.query import typed_tree as typed
 from omnigraph.query.ast import AggregateFunction, CompareOp, TextFunction
@@ -66,6 +66,7 @@ _MEANING: dict[type[typed.Expr], Callable[[Any, At], Any]] = {
     typed.Bm25Score: lambda _, at: at.row[SCORE],
     typed.RrfScore: lambda _, at: at.row[SCORE],
     typed.ListOf: lambda expr, at: tuple(map(at, expr.items)),
+    typed.FunctionValue: lambda expr, at: functions.apply(expr, list(map(at, expr.arguments))),
     typed.Compare: lambda expr, at: compare(expr.op, at(expr.left), at(expr.right)),
     typed.Member: lambda expr, at: _known(operator.contains, at(expr.items), at(expr.item)),
     typed.Substring: lambda expr, at: _known(operator.contains, at(expr.text), at(expr.part)),

@@ -109,6 +109,10 @@ T104 a traversal touches no declared variable
 T105 a wildcard needs both ends declared
 T106 a parameter or query name is declared twice, or clashes with a variable
 T107 a parameter's type is not allowed
+T110 an operator cannot take these operands
+T111 a function is unknown, or does not take so many arguments
+T112 a function cannot take an argument of this type
+T113 values have no common type
 """
 
 _QUERIES = """
@@ -118,6 +122,7 @@ Q002 a query has no parameter list
 Q003 a settings line is wrong
 Q004 a statement is misplaced or malformed
 Q005 the body of a query is not allowed
+Q006 the text goes beyond the reference language, which strict mode refuses
 P001 the ranked variable cannot be ranked where it stands
 P005 the arms of `rrf` rank different variables
 """

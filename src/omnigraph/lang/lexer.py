@@ -66,7 +66,7 @@ _PATTERN = re.compile(
     (?:
       (?P<WORD>[A-Za-z_][A-Za-z0-9_]*)
     | (?P<VARIABLE>\$[a-z_][A-Za-z0-9_]*)
-    | (?P<PUNCTUATION>->|\.\.|>=|<=|!=|[{}()\[\]:,.;?<>=*|@-])
+    | (?P<PUNCTUATION>->|\.\.|>=|<=|!=|[{}()\[\]:,.;?<>=*|@+%-]|/(?![/*]))
     | (?P<STRING>"[^"\\]*+(?:\\.[^"\\]*+)*+")
     | (?P<COMMENT>//[^\r\n]*|/\*.*?\*/)
     | (?P<BAD_NUMBER>[0-9]++(?:\.[0-9]++)?(?:[eE][+-]?[0-9]|[A-Za-z_])[A-Za-z0-9_]*+)
@@ -74,7 +74,7 @@ _PATTERN = re.compile(
     | (?P<INTEGER>[0-9]+)
     | (?P<UNTERMINATED>"|/\*)
     | (?P<END>\Z)
-    | (?P<UNKNOWN>\$+|[^ \t\r\nA-Za-z0-9_"{}()\[\]:,.;?<>=*|@\$/-]+|.)
+    | (?P<UNKNOWN>\$+|[^ \t\r\nA-Za-z0-9_"{}()\[\]:,.;?<>=*|@\$+/%-]+|.)
     )
     """,
     re.VERBOSE | re.DOTALL,

@@ -10,6 +10,7 @@ of them is an error, and nothing in it needs another look-up.
     query_dialect_hints   hints for what other languages spell differently
     ast                   the tree
     check                 tree and catalog to the typed tree
+    function_signatures   the functions of values
     typed_tree            the typed tree
     query_lowering        typed tree to logical plan
     pattern_assembly      the order of a pattern, in which each variable is bound before its use

@@ -10,6 +10,8 @@ from omnigraph.query.ast import (
     AggregateCall,
     And,
     AnyEdge,
+    Arithmetic,
+    ArithmeticOp,
     Binding,
     Bm25,
     BooleanLiteral,
@@ -18,22 +20,27 @@ from omnigraph.query.ast import (
     BranchList,
     BranchMerge,
     BranchStatement,
+    Case,
     Comparison,
+    Computation,
     DateLiteral,
     DateTimeLiteral,
     EdgeName,
     Expr,
     Filter,
     FloatLiteral,
+    FunctionCall,
     Identifier,
     IntegerLiteral,
     ListLiteral,
     Literal,
     Membership,
+    Minus,
     NamedEdges,
     Nearest,
     Not,
     Now,
+    NullLiteral,
     NullTest,
     Or,
     OrderKey,
@@ -59,7 +66,8 @@ from omnigraph.schema.ast import Name
 Operation = Or | And | Not | Comparison | TextTest | Membership | NullTest
 
 # How tightly an expression holds together; what binds looser than its place needs parentheses.
-_OR, _AND, _NOT, _COMPARISON, _OPERAND = range(1, 6)
+_OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _SIGNED, _OPERAND = range(1, 9)
+_SUMS = (ArithmeticOp.ADD, ArithmeticOp.SUBTRACT)
 _PLAIN_NAME = re.compile(r"[a-z_][A-Za-z0-9_]*")
 # Between two variables these words are operators.
 _OPERATOR_WORDS = frozenset({"and", "or", "in", "not"})
@@ -74,6 +82,10 @@ def print_expr(expr: Expr) -> str:
             return _print_call(expr)
         case Variable() | PropertyAccess() | SystemAccess() | SystemField() | Identifier():
             return _print_name(expr)
+        case FunctionCall() | Case() | Minus() | Arithmetic():
+            return _print_computation(expr)
+        case NullLiteral():
+            return "null"
         case _:
             return _print_literal(expr)
 
@@ -90,15 +102,32 @@ def _print_operation(expr: Operation) -> str:
         case Not(operand):
             return f"not {_print_within(operand, _NOT)}"
         case Comparison(op, left, right):
-            return f"{_print_within(left, _OPERAND)} {op} {_print_within(right, _OPERAND)}"
+            return f"{_print_within(left, _SUM)} {op} {_print_within(right, _SUM)}"
         case TextTest(op, left, right, is_call=True):
             return f"{op}({print_expr(left)}, {print_expr(right)})"
         case TextTest(op, left, right):
-            return f"{_print_within(left, _OPERAND)} {op} {_print_within(right, _OPERAND)}"
+            return f"{_print_within(left, _SUM)} {op} {_print_within(right, _SUM)}"
         case Membership(item, items):
-            return f"{_print_within(item, _OPERAND)} in {_print_within(items, _OPERAND)}"
+            return f"{_print_within(item, _SUM)} in {_print_within(items, _SUM)}"
         case NullTest(operand, is_negated):
-            return f"{_print_within(operand, _OPERAND)} is {'not ' if is_negated else ''}null"
+            return f"{_print_within(operand, _SUM)} is {'not ' if is_negated else ''}null"
+        case _:
+            assert_never(expr)
+
+
+def _print_computation(expr: Computation) -> str:
+    match expr:
+        case FunctionCall(name, arguments):
+            return f"{name}({_print_arguments(*arguments)})"
+        case Case(branches, otherwise):
+            parts = [f"{print_expr(test)}: {print_expr(value)}" for test, value in branches]
+            parts += [] if otherwise is None else [f"else: {print_expr(otherwise)}"]
+            return f"case {{ {', '.join(parts)} }}"
+        case Minus(operand):
+            return f"-{_print_within(operand, _OPERAND)}"
+        case Arithmetic(op, left, right):
+            own = _precedence_of(expr)
+            return f"{_print_within(left, own)} {op} {_print_within(right, own + 1)}"
         case _:
             assert_never(expr)
 
@@ -120,6 +149,10 @@ def _precedence_of(expr: Expr) -> int:
             return _OPERAND
         case Comparison() | TextTest() | Membership() | NullTest():
             return _COMPARISON
+        case Arithmetic(op):
+            return _SUM if op in _SUMS else _PRODUCT
+        case Minus():
+            return _SIGNED
         case _:
             return _OPERAND
 
@@ -186,13 +219,14 @@ def _print_literal(expr: Literal) -> str:
 
 
 def print_filter(clause: Filter) -> str:
-    """A filter; `$a contains $b` alone would be a traversal, so it gets parentheses."""
+    """A filter; what alone would be a traversal, such as `$a * $b`, gets parentheses."""
     text = print_expr(clause.condition)
     match clause.condition:
-        case TextTest(left=Variable(), right=Variable(), is_call=False):
+        case TextTest(left=Variable(), right=Variable(), is_call=False) | Arithmetic():
             return f"({text})"
         case _:
-            return text
+            # After another clause a minus sign would be a subtraction.
+            return f"({text})" if text.startswith("-") else text
 
 
 def print_traversal(clause: Traversal) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 _COMMENT = "a comment starts with '//', or stands between '/*' and '*/'"
 _PATTERN = "a traversal is written '$a edge $b'; its direction follows from the types"
 _SHAPE = "a query is written: query name() { match { … } return { … } }"
-_ARITHMETIC = "there is no arithmetic in queries"
+_ARITHMETIC = "an operator stands between two values"
 _NO_OFFSET = "there is no offset: order by a key, and filter for what comes after the last one seen"
 _INSERT = "'insert' creates a node, or replaces the one that has the same key"
 _KEYWORDS = (
@@ -21,9 +21,9 @@ QUERY_HINTS = {
     "==": "write '='",
     "<>": "write '!='",
     "&&": "write 'and'",
-    "||": "write 'or'",
+    "||": "write 'or'; texts are joined with '+'",
     "!": "write 'not'",
-    "=~": "there are no regular expressions: use 'contains', 'starts_with' or match_text(…)",
+    "=~": "write matches(text, pattern)",
     "'": "a text stands in double quotes",
     "`": "a text stands in double quotes; a name stands bare",
     "#": _COMMENT,
@@ -46,7 +46,6 @@ QUERY_HINTS = {
 VALUE_HINTS = {
     "(*": "name what is counted: count($v)",
     **dict.fromkeys("+*/%", _ARITHMETIC),
-    "-": "there are no negative literals: pass a negative number as a parameter",
 }
 # Where a clause of `match` may start.
 CLAUSE_HINTS = {

@@ -36,6 +36,7 @@ from omnigraph.query.typed_tree import (
     Constant,
     EdgeStep,
     Expr,
+    FunctionValue,
     IsNull,
     ListOf,
     Member,
@@ -63,6 +64,7 @@ _WORDS: dict[type[Expr], str] = {
     AllOf: "and",
     AnyOf: "or",
 }
+_OPERATORS = frozenset({"+", "-", "*", "/", "%"})
 _COMPOUND = (Compare, Member, Substring, Prefix, IsNull, AllOf, AnyOf, Negation)
 
 
@@ -181,6 +183,10 @@ def format_expression(expr: Expr) -> str:
             return f"not {_join_operands('', children)}"
         case IsNull():
             return f"{_join_operands('', children)} is {'not ' if expr.is_negated else ''}null"
+        case FunctionValue(name) if name in _OPERATORS:
+            return f"({f' {name} '.join(map(format_expression, children))})"
+        case FunctionValue(name):
+            return _format_call(name, expr, children)
         case ListOf():
             return f"[{', '.join(map(format_expression, children))}]"
         case TextMatch() | AggregateValue():

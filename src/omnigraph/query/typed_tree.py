@@ -113,6 +113,18 @@ class ListOf:
 
 
 @tree_node(frozen=True, slots=True)
+class FunctionValue:
+    """A function of values, by the name of its signature; operators and `case` are functions too.
+
+    The arguments of `case` are conditions and values in turn, and at last what else there is.
+    """
+
+    function: str
+    arguments: tuple[Expr, ...]
+    type: PropertyType
+
+
+@tree_node(frozen=True, slots=True)
 class Compare:
     """A comparison by exact value; null if a side is null."""
 
@@ -253,6 +265,7 @@ Expr = (
     | SystemValue
     | NodeValue
     | ListOf
+    | FunctionValue
     | Compare
     | Member
     | Substring

@@ -35,7 +35,10 @@ from omnigraph.rows.comparison import (
     is_in_constants,
     is_in_lists,
     skip_poll,
+    to_comparable,
 )
+from omnigraph.rows.kernels.function_call import Argument, FunctionCall
+from omnigraph.rows.kernels.function_kernels import call_function
 from omnigraph.schema.property_types import PropertyType
 
 Params: TypeAlias = Mapping[str, Value]
@@ -233,6 +236,38 @@ def _raise_unsupported(_: _Evaluation, expr: Expr) -> _Value:
     raise AssertionError(f"{type(expr).__name__} is not evaluated at rows")
 
 
+# ---- functions ----
+
+
+def _evaluate_function(at: _Evaluation, expr: typed_tree.FunctionValue) -> _Value:
+    values = [at.evaluate_expression(each) for each in expr.arguments]
+    is_constant = all(isinstance(each, ConstantResult) for each in values)
+    rows = 1 if is_constant else at.rows.num_rows
+    arguments = tuple(
+        _to_argument(value, each) for value, each in zip(values, expr.arguments, strict=True)
+    )
+    kind = arrow_type_of(expr.type)
+    found = call_function(FunctionCall(expr.function, arguments, rows, kind, at.poll))
+    return ConstantResult(_to_constant(found)) if is_constant else found
+
+
+def _to_argument(value: _Value, expr: Expr) -> Argument:
+    if not isinstance(value, ConstantResult):
+        return value
+    assert isinstance(expr.type, PropertyType)
+    return to_arrow_scalar(value.value, expr.type)
+
+
+def _to_constant(values: Values) -> Value:
+    """The only value of a column, as constants are."""
+    kind = values.type
+    if pa.types.is_list(kind):
+        items = values[0].values
+        return None if items is None else tuple(to_comparable(items).to_pylist())
+    found: Value = to_comparable(values)[0].as_py()
+    return found
+
+
 # ---- tests ----
 
 
@@ -360,6 +395,7 @@ _EVALUATORS: Final[dict[type[Expr], Callable[[_Evaluation, Any], _Value]]] = {
     typed_tree.SystemValue: _evaluate_system_field,
     typed_tree.NodeValue: _evaluate_node,
     typed_tree.ListOf: _evaluate_list,
+    typed_tree.FunctionValue: _evaluate_function,
     typed_tree.Compare: _evaluate_comparison,
     typed_tree.Member: _evaluate_member,
     typed_tree.Substring: lambda at, expr: _evaluate_text_test(

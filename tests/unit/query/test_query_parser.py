@@ -334,7 +334,7 @@ def test_a_declaration_with_an_error_is_left_out_and_the_others_stay() -> None:
 
 @pytest.mark.parametrize("count", [1, 3, 10])
 def test_one_broken_clause_gives_one_error(count: int) -> None:
-    broken = ["$a.x = null", "$a.x > -1", "$p: person", "$a: T { x: }", "$a knows", "exists { }"]
+    broken = ["$a.x = null", "$a.x > +1", "$p: person", "$a: T { x: }", "$a knows", "exists { }"]
     lines = "\n".join(broken * count)
     assert len(errors(wrapped(lines))) == len(broken) * count
 

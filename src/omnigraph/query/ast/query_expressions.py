@@ -28,6 +28,16 @@ class TextOp(StrEnum):
     STARTS_WITH = "starts_with"
 
 
+class ArithmeticOp(StrEnum):
+    """An operator on numbers, and on what can be added or subtracted like them."""
+
+    ADD = "+"
+    SUBTRACT = "-"
+    MULTIPLY = "*"
+    DIVIDE = "/"
+    REMAINDER = "%"
+
+
 class AggregateFunction(StrEnum):
     """An aggregate."""
 
@@ -200,6 +210,49 @@ class AggregateCall:
 
 
 @tree_node(frozen=True, slots=True)
+class NullLiteral:
+    """`null` as an argument; it has every type."""
+
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@tree_node(frozen=True, slots=True)
+class FunctionCall:
+    """`name(a, b)`: a function of values."""
+
+    name: str
+    arguments: tuple[Expr, ...]
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@tree_node(frozen=True, slots=True)
+class Case:
+    """`case { condition: value, … else: value }`: the value of the first condition that is true."""
+
+    branches: tuple[tuple[Expr, Expr], ...]
+    otherwise: Expr | None = None
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@tree_node(frozen=True, slots=True)
+class Minus:
+    """`-operand`."""
+
+    operand: Expr
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@tree_node(frozen=True, slots=True)
+class Arithmetic:
+    """`left op right`."""
+
+    op: ArithmeticOp
+    left: Expr
+    right: Expr
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@tree_node(frozen=True, slots=True)
 class Comparison:
     """`left op right`."""
 
@@ -272,8 +325,11 @@ Literal = (
     | ListLiteral
 )
 RankCall = Nearest | Bm25 | Rrf
+Computation = FunctionCall | Case | Minus | Arithmetic
 Expr = (
     Literal
+    | NullLiteral
+    | Computation
     | Variable
     | PropertyAccess
     | SystemAccess

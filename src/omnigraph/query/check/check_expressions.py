@@ -16,6 +16,13 @@ from omnigraph.lang.tree_nodes import tree_node
 from omnigraph.query import ast, typed_tree
 from omnigraph.query.check import check_operators
 from omnigraph.query.check.check_context import CheckContext
+from omnigraph.query.check.check_functions import (
+    NULL,
+    check_arithmetic,
+    check_call,
+    check_case,
+    check_minus,
+)
 from omnigraph.query.check.check_literals import (
     are_compatible,
     check_literal,
@@ -56,6 +63,7 @@ Operator = (
 _NUMBERS = (int, float)
 _LITERALS = frozenset(get_args(ast.Literal))
 _OPERATORS = frozenset(get_args(Operator))
+_COMPUTATIONS = frozenset(get_args(ast.Computation))
 
 
 def check_expression(context: CheckContext, expr: ast.Expr, leaf: Leaf) -> typed_tree.Expr | None:
@@ -68,6 +76,10 @@ def check_expression(context: CheckContext, expr: ast.Expr, leaf: Leaf) -> typed
         return _check_operator(context, expr, leaf)  # type: ignore[arg-type]  # by its table
     if isinstance(expr, ast.Variable) and expr.name in context.parameters:
         return find_parameter_value(context, expr.name)
+    if kind in _COMPUTATIONS:
+        return _check_computation(context, expr, leaf)  # type: ignore[arg-type]  # by its table
+    if isinstance(expr, ast.NullLiteral):
+        return NULL
     if isinstance(expr, ast.Now):
         return typed_tree.NowValue()
     return leaf(expr)  # type: ignore[arg-type]  # all that is left
@@ -92,6 +104,29 @@ def _check_operator(context: CheckContext, expr: Operator, leaf: Leaf) -> typed_
             word = "and" if isinstance(expr, ast.And) else "or"
             checked = [(check(operand), operand.span) for operand in operands]
             return check_operators.check_logical(context, word, checked)
+        case _:
+            assert_never(expr)
+
+
+def _check_computation(
+    context: CheckContext, expr: ast.Computation, leaf: Leaf
+) -> typed_tree.Expr | None:
+    def check(operand: ast.Expr) -> typed_tree.Expr | None:
+        return check_expression(context, operand, leaf)
+
+    match expr:
+        case ast.FunctionCall(_, arguments):
+            return check_call(context, expr, [check(each) for each in arguments])
+        case ast.Minus(operand):
+            return check_minus(context, expr, check(operand))
+        case ast.Arithmetic(_, left, right):
+            return check_arithmetic(context, expr, check(left), check(right))
+        case ast.Case(branches, otherwise, span):
+            checked = [
+                ((check(test), test.span), (check(value), value.span)) for test, value in branches
+            ]
+            last = (NULL, span) if otherwise is None else (check(otherwise), otherwise.span)
+            return check_case(context, checked, last, span)
         case _:
             assert_never(expr)
 

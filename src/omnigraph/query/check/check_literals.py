@@ -196,12 +196,27 @@ def _check_item(
     if isinstance(item, ast.ListLiteral):
         context.report_error("T103", item.span, "a list cannot hold lists")
         return None
+    if isinstance(item, ast.Minus):
+        positive = _check_item(context, item.operand)
+        return None if positive is None else build_negative(context, positive, item.span)
     if isinstance(item, ast.Literal):
         value = check_literal(context, item)
         assert not isinstance(value, typed_tree.ListOf)
         return value
     context.report_error("T45", item.span, "a list holds literals and parameters only")
     return None
+
+
+def build_negative(
+    context: CheckContext, value: typed_tree.Expr, span: Span
+) -> typed_tree.Constant | None:
+    """The literal with the other sign."""
+    match value:
+        case typed_tree.Constant(int() | float() as number, type_) if type_.scalar in NUMERIC:
+            return typed_tree.Constant(-number, type_)
+        case _:
+            context.report_error("T110", span, f"'-' needs a number; got {value.type}")
+            return None
 
 
 def _check_parameter_item(

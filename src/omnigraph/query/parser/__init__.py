@@ -7,7 +7,8 @@ error is left out of the tree, so later passes do not report errors that follow 
     parse_files          settings lines, then queries or one statement
     parse_declarations   queries: header, parameters, annotations, sections, mutations
     parse_patterns       the clauses of `match`
-    parse_expressions    expressions
+    parse_expressions    expressions and calls
+    parse_literals       literals, variables and lists
     query_cursor         the cursor they share, with recovery after an error
 """
 

@@ -297,6 +297,8 @@ def _parse_section(cursor: QueryCursor, owner: str) -> tuple[Projection, ...]:
 
 def _parse_projection(cursor: QueryCursor) -> Projection:
     start = cursor.token.start
+    if cursor.is_at("-") and cursor.previous.text not in ("{", ","):
+        cursor.fail("an item or '}'", hint="here '-' is a subtraction: put ',' before the item")
     expect_expr(cursor, "an item or '}'")
     value = parse_expr(cursor)
     alias = None

@@ -12,27 +12,25 @@ from omnigraph.query.ast import (
     AggregateCall,
     AggregateFunction,
     And,
+    Arithmetic,
+    ArithmeticOp,
     Bm25,
     BooleanLiteral,
+    Case,
     CompareOp,
     Comparison,
-    DateLiteral,
-    DateTimeLiteral,
     Expr,
-    FloatLiteral,
+    FunctionCall,
     Identifier,
-    IntegerLiteral,
-    ListLiteral,
     Membership,
+    Minus,
     Nearest,
     Not,
     Now,
+    NullLiteral,
     NullTest,
     Or,
-    PropertyAccess,
     Rrf,
-    StringLiteral,
-    SystemAccess,
     SystemField,
     TextFunction,
     TextOp,
@@ -40,9 +38,19 @@ from omnigraph.query.ast import (
     TextTest,
     Variable,
 )
+from omnigraph.query.function_signatures import FUNCTION_NAMES
+from omnigraph.query.parser.parse_literals import (
+    VALUE,
+    close_call,
+    fail_value,
+    open_call,
+    parse_access,
+    parse_literal,
+    parse_time,
+    read_sign,
+    refuse_arrow,
+)
 from omnigraph.query.parser.query_cursor import RESERVED, QueryCursor
-from omnigraph.query.query_dialect_hints import VALUE_HINTS
-from omnigraph.schema.ast import Name
 
 AGGREGATES = {function.value: function for function in AggregateFunction}
 BLOCK_WORDS = frozenset({"exists", *AGGREGATES})
@@ -50,13 +58,16 @@ COMPARE_OPS = {op.value: op for op in CompareOp}
 
 _TEXT_OPS = {op.value: op for op in TextOp}
 _INFIX_WORDS = frozenset({"in", "is", *_TEXT_OPS})
-_OPERATORS = frozenset({"and", "or", *COMPARE_OPS, *_INFIX_WORDS})
+_SUMS = {op.value: op for op in (ArithmeticOp.ADD, ArithmeticOp.SUBTRACT)}
+_PRODUCTS = {op.value: op for op in ArithmeticOp if op.value not in _SUMS}
+ARITHMETIC = frozenset({*_SUMS, *_PRODUCTS})
+_OPERATORS = frozenset({"and", "or", *COMPARE_OPS, *_INFIX_WORDS, *ARITHMETIC})
 # Bound once: to look a member up in its enum takes Python longer than to compare it.
 _WORD, _VARIABLE, _PUNCTUATION = TokenKind.WORD, TokenKind.VARIABLE, TokenKind.PUNCTUATION
 _STRING, _INTEGER = TokenKind.STRING, TokenKind.INTEGER
 _LITERAL_KINDS = (_STRING, _INTEGER, TokenKind.FLOAT)
-_OPERAND_MARKS = frozenset("([@")
-_VALUE = "a value"
+_OPERAND_MARKS = frozenset("([@-")
+_NULL_HINT = "test for null with 'is null' or 'is not null'"
 
 
 def parse_expr(cursor: QueryCursor) -> Expr:
@@ -80,7 +91,7 @@ def expect_expr(cursor: QueryCursor, what: str) -> None:
     token = cursor.token
     is_mark = token.kind is _PUNCTUATION and token.text not in _OPERAND_MARKS
     if is_mark or token.kind is TokenKind.UNKNOWN:
-        _fail_value(cursor, what)
+        fail_value(cursor, what)
 
 
 def _parse_and(cursor: QueryCursor) -> Expr:
@@ -112,14 +123,17 @@ def _parse_not(cursor: QueryCursor) -> Expr:
 
 def _parse_comparison(cursor: QueryCursor) -> Expr:
     start = cursor.token.start
-    left = _parse_operand(cursor)
+    left = _parse_sum(cursor)
     token = cursor.token
     if token.kind is _PUNCTUATION:
         op = COMPARE_OPS.get(token.text)
         if op is None:
             return left
         cursor.at += 1
-        right = _parse_operand(cursor)
+        right = _parse_sum(cursor)
+        for side in (left, right):
+            if isinstance(side, NullLiteral):
+                _refuse_null(cursor, side.span)
         found: Expr = Comparison(op, left, right, cursor.build_span(start))
     elif _is_at_infix_word(cursor):
         found = _parse_word_operator(cursor, left, start)
@@ -138,13 +152,13 @@ def _parse_comparison(cursor: QueryCursor) -> Expr:
 def _parse_word_operator(cursor: QueryCursor, left: Expr, start: int) -> Expr:
     word = cursor.advance().text
     if word == "in":
-        items = _parse_operand(cursor)
+        items = _parse_sum(cursor)
         return Membership(left, items, cursor.build_span(start))
     if word == "is":
         is_negated = cursor.accept("not")
         cursor.expect("null", what="'null'" if is_negated else "'null' or 'not null'")
         return NullTest(left, is_negated, cursor.build_span(start))
-    right = _parse_operand(cursor)
+    right = _parse_sum(cursor)
     return TextTest(_TEXT_OPS[word], left, right, False, cursor.build_span(start))
 
 
@@ -164,6 +178,39 @@ def _is_at_infix_word(cursor: QueryCursor) -> bool:
     return not (is_call and cursor.has_comma_inside(cursor.at + 1))
 
 
+# ---- arithmetic ----
+
+
+def _parse_sum(cursor: QueryCursor) -> Expr:
+    start = cursor.token.start
+    found = _parse_operand(cursor)
+    if cursor.token.text not in ARITHMETIC:
+        # Most operands stand alone.
+        return found
+    found = _parse_product(cursor, found, start)
+    while (op := _SUMS.get(cursor.token.text)) is not None:
+        refuse_arrow(cursor)
+        cursor.require_lenient(cursor.advance().span, "arithmetic")
+        right_start = cursor.token.start
+        right = _parse_product(cursor, _parse_operand(cursor), right_start)
+        found = Arithmetic(op, found, right, cursor.build_span(start))
+    return found
+
+
+def _parse_product(cursor: QueryCursor, first: Expr, start: int) -> Expr:
+    found = first
+    while (op := _PRODUCTS.get(cursor.token.text)) is not None:
+        cursor.require_lenient(cursor.advance().span, "arithmetic")
+        found = Arithmetic(op, found, _parse_operand(cursor), cursor.build_span(start))
+    return found
+
+
+def _parse_minus(cursor: QueryCursor) -> Minus:
+    token = read_sign(cursor)
+    operand = _parse_operand(cursor)
+    return Minus(operand, cursor.build_span(token.start))
+
+
 # ---- operands ----
 
 
@@ -172,7 +219,7 @@ def _parse_operand(cursor: QueryCursor) -> Expr:
     token = cursor.token
     kind = token.kind
     if kind is _VARIABLE:
-        return _parse_access(cursor)
+        return parse_access(cursor)
     if kind is _WORD:
         return _parse_word(cursor)
     if kind is _PUNCTUATION and token.text == "(":
@@ -181,33 +228,13 @@ def _parse_operand(cursor: QueryCursor) -> Expr:
             inner = parse_expr(cursor)
         cursor.expect(")")
         return inner
+    if kind is _PUNCTUATION and token.text == "-":
+        return _parse_minus(cursor)
     if kind is _PUNCTUATION and token.text == "@":
         cursor.advance()
         name = cursor.expect_adjacent_ident("a system field")
         return SystemField(name.text, cursor.build_span(token.start))
-    return _parse_literal(cursor, token, expected=_VALUE)
-
-
-def parse_variable(cursor: QueryCursor, what: str = "a variable") -> Variable:
-    """Read `$name`."""
-    token = cursor.token
-    if token.kind is not _VARIABLE:
-        cursor.fail(what)
-    cursor.advance()
-    return Variable(token.text[1:], token.span)
-
-
-def _parse_access(cursor: QueryCursor) -> Variable | PropertyAccess | SystemAccess:
-    variable = parse_variable(cursor)
-    if not cursor.accept("."):
-        return variable
-    if cursor.accept("@"):
-        at = cursor.previous.start
-        field = cursor.expect_adjacent_ident("a system field").text
-        name = Name(field, cursor.build_span(at))
-        return SystemAccess(variable, name, cursor.build_span(variable.span.start))
-    name = cursor.expect_ident("a property name after '.'")
-    return PropertyAccess(variable, name, cursor.build_span(variable.span.start))
+    return parse_literal(cursor, token, expected=VALUE)
 
 
 def _parse_word(cursor: QueryCursor) -> Expr:
@@ -217,12 +244,14 @@ def _parse_word(cursor: QueryCursor) -> Expr:
         call = _CALLS.get(word)
         if call is not None:
             return call(cursor)
-        if word not in RESERVED and cursor.peek().start == token.end:
-            hint = cursor.find_dialect_hint() or suggest_similar(word, _CALLS)
-            cursor.refuse(token.span, f"there is no function '{word}'", hint=hint)
+        is_name = word not in RESERVED and not word[0].isupper()
+        if is_name and cursor.peek().start == token.end:
+            return _parse_function(cursor)
     if word in ("true", "false"):
         cursor.advance()
         return BooleanLiteral(word == "true", token.span)
+    if word == "case" and cursor.is_mark_at(1, "{"):
+        return _parse_case(cursor)
     if word in RESERVED:
         return _parse_reserved(cursor)
     if word in BLOCK_WORDS and cursor.is_mark_at(1, "{"):
@@ -232,7 +261,7 @@ def _parse_word(cursor: QueryCursor) -> Expr:
             hint=_suggest_block(cursor),
         )
     if word[0].isupper():
-        cursor.expect_ident(_VALUE)
+        cursor.expect_ident(VALUE)
     cursor.at += 1
     return Identifier(word, token.span)
 
@@ -251,105 +280,60 @@ def _is_reserved_property(cursor: QueryCursor) -> bool:
     return cursor.is_in_where and is_compared and cursor.token.text in RESERVED
 
 
-def _parse_reserved(cursor: QueryCursor) -> Identifier:
+def _parse_reserved(cursor: QueryCursor) -> Identifier | NullLiteral:
     token = cursor.token
+    if token.text == "null" and cursor.argument_depth:
+        cursor.advance()
+        return NullLiteral(token.span)
     if not _is_reserved_property(cursor):
-        hints = {
-            "null": "test for null with 'is null' or 'is not null'",
-            "not": "put the negated condition in parentheses",
-        }
+        if token.text == "null":
+            _refuse_null(cursor, token.span)
         cursor.refuse(
             token.span,
             f"'{token.text}' is a reserved word and cannot be a value",
-            hint=hints.get(token.text),
+            hint="put the negated condition in parentheses" if token.text == "not" else None,
         )
     cursor.report_reserved(token.span, token.text, role="a property name in 'where'")
     cursor.advance()
     return Identifier(token.text, token.span)
 
 
-# ---- literals ----
-
-
-def _parse_literal(cursor: QueryCursor, token: Token, *, expected: str) -> Expr:
-    if token.kind is _STRING:
-        cursor.at += 1
-        return StringLiteral(cursor.unescape(token), token.span)
-    if token.kind is _INTEGER:
-        return IntegerLiteral(cursor.expect_integer(expected), token.span)
-    if token.kind is TokenKind.FLOAT:
-        cursor.advance()
-        return FloatLiteral(token.text, token.span)
-    if not cursor.is_at("["):
-        _fail_value(cursor, expected)
-    return _parse_list(cursor)
-
-
-def _fail_value(cursor: QueryCursor, expected: str) -> NoReturn:
-    cursor.fail(expected, hint=cursor.find_dialect_hint(VALUE_HINTS))
-
-
-def _parse_list(cursor: QueryCursor) -> ListLiteral:
-    start = cursor.advance().start
-    items: list[Expr] = []
-    with cursor.enter_nesting():
-        if not cursor.is_at("]"):
-            items.append(_parse_list_item(cursor))
-            while cursor.accept(","):
-                items.append(_parse_list_item(cursor))
-    cursor.expect("]", what="',' or ']' in the list")
-    return ListLiteral(tuple(items), cursor.build_span(start))
-
-
-def _parse_list_item(cursor: QueryCursor) -> Expr:
-    cursor.collector.poll()
-    token = cursor.token
-    if token.kind is _VARIABLE:
-        variable = parse_variable(cursor)
-        if cursor.is_at("."):
-            cursor.refuse(token.span, "a list holds literals and parameters, no properties")
-        return variable
-    if token.kind is _WORD:
-        if token.text in ("true", "false"):
-            cursor.advance()
-            return BooleanLiteral(token.text == "true", token.span)
-        if token.text in ("date", "datetime") and cursor.is_mark_at(1, "("):
-            return _CALLS[token.text](cursor)
-    return _parse_literal(cursor, token, expected="a literal or a parameter in the list")
+def _refuse_null(cursor: QueryCursor, span: Span) -> NoReturn:
+    cursor.refuse(span, "'null' is a reserved word and cannot be a value", hint=_NULL_HINT)
 
 
 # ---- calls ----
 
 
 def _parse_nearest(cursor: QueryCursor) -> Nearest:
-    word = _open_call(cursor)
-    access = _parse_access(cursor)
+    word = open_call(cursor)
+    access = parse_access(cursor)
     if isinstance(access, Variable):
         cursor.refuse(access.span, "'nearest' ranks by a property: write nearest($v.property, …)")
     _expect_next_argument(cursor, word)
     query = _parse_argument(cursor)
-    return Nearest(access, query, _close_call(cursor, word))
+    return Nearest(access, query, close_call(cursor, word))
 
 
 def _parse_aggregate(cursor: QueryCursor) -> AggregateCall:
-    word = _open_call(cursor)
+    word = open_call(cursor)
     argument = _parse_argument(cursor)
-    return AggregateCall(AGGREGATES[word.text], argument, _close_call(cursor, word))
+    return AggregateCall(AGGREGATES[word.text], argument, close_call(cursor, word))
 
 
 def _parse_bm25(cursor: QueryCursor) -> Bm25:
-    word = _open_call(cursor)
+    word = open_call(cursor)
     target, query = _parse_two_arguments(cursor, word)
-    return Bm25(target, query, _close_call(cursor, word))
+    return Bm25(target, query, close_call(cursor, word))
 
 
 def _parse_rrf(cursor: QueryCursor) -> Rrf:
-    word = _open_call(cursor)
+    word = open_call(cursor)
     first = _parse_arm(cursor)
     _expect_next_argument(cursor, word)
     second = _parse_arm(cursor)
     k = _parse_argument(cursor) if cursor.accept(",") else None
-    return Rrf(first, second, k, _close_call(cursor, word))
+    return Rrf(first, second, k, close_call(cursor, word))
 
 
 def _parse_arm(cursor: QueryCursor) -> Nearest | Bm25:
@@ -359,41 +343,73 @@ def _parse_arm(cursor: QueryCursor) -> Nearest | Bm25:
 
 
 def _parse_text_predicate(cursor: QueryCursor) -> TextPredicate:
-    word = _open_call(cursor)
+    word = open_call(cursor)
     function = TextFunction(word.text)
     target, query = _parse_two_arguments(cursor, word)
     has_edits = function is TextFunction.FUZZY and cursor.accept(",")
     edits = _parse_argument(cursor) if has_edits else None
-    return TextPredicate(function, target, query, edits, _close_call(cursor, word))
+    return TextPredicate(function, target, query, edits, close_call(cursor, word))
 
 
 def _parse_text_call(cursor: QueryCursor) -> TextTest:
-    word = _open_call(cursor)
+    word = open_call(cursor)
     left, right = _parse_two_arguments(cursor, word)
-    return TextTest(_TEXT_OPS[word.text], left, right, True, _close_call(cursor, word))
+    return TextTest(_TEXT_OPS[word.text], left, right, True, close_call(cursor, word))
 
 
 def _parse_now(cursor: QueryCursor) -> Now:
-    word = _open_call(cursor)
-    return Now(_close_call(cursor, word))
+    word = open_call(cursor)
+    return Now(close_call(cursor, word))
 
 
-def _parse_date(cursor: QueryCursor) -> DateLiteral:
-    word = _open_call(cursor)
-    text, _ = cursor.expect_string("a string in date(…)")
-    return DateLiteral(text, _close_call(cursor, word))
+def _parse_time(cursor: QueryCursor) -> Expr:
+    is_literal = cursor.peek(2).kind is _STRING and cursor.is_mark_at(3, ")")
+    return parse_time(cursor) if is_literal else _parse_function(cursor)
 
 
-def _parse_datetime(cursor: QueryCursor) -> DateTimeLiteral:
-    word = _open_call(cursor)
-    text, _ = cursor.expect_string("a string in datetime(…)")
-    return DateTimeLiteral(text, _close_call(cursor, word))
+def _parse_function(cursor: QueryCursor) -> FunctionCall:
+    """`name(a, b)`; an unknown name is reported, and its arguments are read all the same."""
+    token = cursor.token
+    if token.text not in FUNCTION_NAMES:
+        known = (*_CALLS, *FUNCTION_NAMES)
+        hint = cursor.find_dialect_hint() or suggest_similar(token.text, known)
+        message = f"there is no function '{token.text}'"
+        cursor.report(token.span, message, hint=hint, code="T111")
+    cursor.require_lenient(token.span, f"the function '{token.text}'")
+    word = open_call(cursor)
+    arguments: list[Expr] = []
+    with cursor.enter_arguments():
+        while not cursor.is_at(")"):
+            arguments.append(parse_expr(cursor))
+            if not cursor.accept(","):
+                break
+    return FunctionCall(word.text, tuple(arguments), close_call(cursor, word))
 
 
-def _open_call(cursor: QueryCursor) -> Token:
+def _parse_case(cursor: QueryCursor) -> Case:
     word = cursor.advance()
-    cursor.expect("(")
-    return word
+    cursor.require_lenient(word.span, "'case'")
+    cursor.expect("{")
+    branches: list[tuple[Expr, Expr]] = []
+    otherwise = None
+    with cursor.enter_arguments():
+        while not cursor.is_at("}") and otherwise is None:
+            if cursor.is_at("else") and cursor.is_mark_at(1, ":"):
+                cursor.advance()
+                cursor.advance()
+                otherwise = parse_expr(cursor)
+            else:
+                condition = parse_expr(cursor)
+                cursor.expect(":", what="':' and the value of this condition")
+                branches.append((condition, parse_expr(cursor)))
+            if not cursor.accept(","):
+                break
+    closing = "'}' after the last branch of 'case'" if otherwise else "',' or '}' in 'case'"
+    cursor.expect("}", what=closing)
+    span = cursor.build_span(word.start)
+    if not branches:
+        cursor.refuse(span, "'case' needs a condition", hint="write case { $a.n > 1: 2, else: 0 }")
+    return Case(tuple(branches), otherwise, span)
 
 
 def _parse_two_arguments(cursor: QueryCursor, word: Token) -> tuple[Expr, Expr]:
@@ -411,18 +427,13 @@ def _expect_next_argument(cursor: QueryCursor, word: Token) -> None:
     cursor.expect(",", what=f"',' and the second argument of '{word.text}'")
 
 
-def _close_call(cursor: QueryCursor, word: Token) -> Span:
-    cursor.expect(")", what=f"')' to close '{word.text}('")
-    return cursor.build_span(word.start)
-
-
 _CALLS: dict[str, Callable[[QueryCursor], Expr]] = {
     **dict.fromkeys(AGGREGATES, _parse_aggregate),
     **dict.fromkeys(_TEXT_OPS, _parse_text_call),
     **dict.fromkeys(map(str, TextFunction), _parse_text_predicate),
     "bm25": _parse_bm25,
-    "date": _parse_date,
-    "datetime": _parse_datetime,
+    "date": _parse_time,
+    "datetime": _parse_time,
     "nearest": _parse_nearest,
     "now": _parse_now,
     "rrf": _parse_rrf,

@@ -23,19 +23,25 @@ from omnigraph.query.ast import (
 )
 from omnigraph.query.parser.parse_expressions import (
     AGGREGATES,
+    ARITHMETIC,
     BLOCK_WORDS,
     COMPARE_OPS,
     expect_expr,
     parse_expr,
-    parse_variable,
 )
+from omnigraph.query.parser.parse_literals import parse_variable
 from omnigraph.query.parser.query_cursor import RESERVED, QueryCursor
 from omnigraph.query.query_dialect_hints import CLAUSE_HINTS, TARGET_HINTS
 
 HOPS_MAX = 2**32 - 1
 
 _CLAUSE = "a clause or '}'"
+_MINUS_HINT = "here '-' is a subtraction: put ';' before the clause, or parentheses around it"
+# What only an expression can go on with.
+_CONTINUATIONS = frozenset({*COMPARE_OPS, *ARITHMETIC, ".", "and", "or", "in", "is"})
 _OPERATOR_WORDS = frozenset({"contains", "starts_with"})
+# Before a brace these begin an expression or a block.
+_BRACED_WORDS = BLOCK_WORDS | {"case"}
 # After a variable these continue its expression, or start the next one.
 _OPERAND_WORDS = RESERVED | _OPERATOR_WORDS | {"true", "false"}
 # Between two variables these cannot be operators, so 0.10 texts meant an edge.
@@ -54,6 +60,8 @@ def parse_block(cursor: QueryCursor, owner: str) -> tuple[Clause, ...]:
 
 
 def _parse_clause(cursor: QueryCursor) -> Clause:
+    if cursor.is_at("-") and cursor.previous.text not in ("{", ";"):
+        cursor.fail(_CLAUSE, hint=cursor.find_dialect_hint() or _MINUS_HINT)
     clause = _parse_clause_body(cursor)
     cursor.accept(";")
     return clause
@@ -153,7 +161,7 @@ def _is_traversal(cursor: QueryCursor) -> bool:
 
 def _is_selection(cursor: QueryCursor, mark: str) -> bool:
     if mark == "*":
-        return True
+        return not _is_product(cursor)
     name = cursor.peek(2)
     if mark == "(":
         return name.kind in _NAME_KINDS and (cursor.is_mark_at(3, "|") or _is_lone_name(cursor))
@@ -161,6 +169,16 @@ def _is_selection(cursor: QueryCursor, mark: str) -> bool:
         is_name = name.kind in _NAME_KINDS or name.text == "*"
         return is_name and (cursor.is_mark_at(3, ">", "|") or _is_unclosed_name(cursor))
     return False
+
+
+def _is_product(cursor: QueryCursor) -> bool:
+    """`$a * 2`, `$a * $b.n`, `$a * $b > 2`: all other forms of it are a wildcard."""
+    factor = cursor.peek(2)
+    if factor.kind is not TokenKind.VARIABLE:
+        return factor.text != "{"
+    after = cursor.peek(3).text
+    is_infix = after in _OPERATOR_WORDS and not cursor.is_mark_at(4, "(")
+    return after in _CONTINUATIONS or is_infix
 
 
 def _is_lone_name(cursor: QueryCursor) -> bool:
@@ -181,7 +199,7 @@ def _is_edge_word(cursor: QueryCursor, word: str) -> bool:
     is_bounded = target > 2
     if cursor.peek(target).kind is not TokenKind.VARIABLE:
         # Nothing else starts like this, so a traversal is what was meant.
-        is_call = cursor.is_mark_at(2, "(") or (cursor.is_mark_at(2, "{") and word in BLOCK_WORDS)
+        is_call = cursor.is_mark_at(2, "(") or (cursor.is_mark_at(2, "{") and word in _BRACED_WORDS)
         return not is_call and word not in _OPERAND_WORDS
     if word in RESERVED:
         is_edge = word in _NEVER_INFIX and not cursor.is_mark_at(target + 1, ".")

@@ -42,6 +42,8 @@ class QueryCursor(Cursor):
         self.error_count = 0
         # Inside a mutation's `where`, where bare words are properties.
         self.is_in_where = False
+        # How many calls or cases of values are open: there `null` is a value.
+        self.argument_depth = 0
         # Since the current declaration began: later errors at the end of the file are echoes.
         self.has_resumed = False
         self._unclosed_at = -1
@@ -140,6 +142,26 @@ class QueryCursor(Cursor):
             self.report(span, f"{message} and cannot be {role}")
         else:
             self.collector.report_warning("L311", span, f"{message} and should not be {role}")
+
+    def require_lenient(self, span: Span, what: str) -> None:
+        """Refuse, in strict mode, what the reference language does not have."""
+        if self.mode is Mode.STRICT:
+            self.refuse_beyond(span, what)
+
+    def refuse_beyond(self, span: Span, what: str) -> NoReturn:
+        """Report what goes beyond the reference language, and leave the production."""
+        with self.use_code("Q006"):
+            self.refuse(span, f"{what} goes beyond the reference language")
+
+    @contextmanager
+    def enter_arguments(self) -> Iterator[None]:
+        """A level of nesting in which `null` is a value."""
+        self.argument_depth += 1
+        try:
+            with self.enter_nesting():
+                yield
+        finally:
+            self.argument_depth -= 1
 
     # ---- blocks ----
 

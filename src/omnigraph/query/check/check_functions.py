@@ -1,0 +1,274 @@
+"""Functions of values and arithmetic: which signature a call has, and the type of its result.
+
+Each function takes operands that may be None, which means that they are wrong and have been
+reported; it then says nothing more about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from omnigraph.lang.source_text import Span
+from omnigraph.query import ast, typed_tree
+from omnigraph.query.check.check_context import CheckContext
+from omnigraph.query.check.check_literals import build_negative, scalar_of
+from omnigraph.query.check.check_operators import Operand, check_boolean, element_of
+from omnigraph.query.function_signatures import SIGNATURES, FunctionParameter, Signature
+from omnigraph.schema.property_types import (
+    INTEGERS,
+    NUMERIC,
+    ListType,
+    PropertyType,
+    Scalar,
+    make_scalar_type,
+)
+
+_KINDS: Final = {
+    "number": NUMERIC,
+    "integer": INTEGERS,
+    "text": {Scalar.STRING},
+    "bool": {Scalar.BOOL},
+}
+_RESULTS: Final = {
+    "I64": make_scalar_type(Scalar.I64),
+    "F64": typed_tree.F64,
+    "text": typed_tree.STRING,
+    "bool": typed_tree.BOOL,
+    "texts": PropertyType(ListType(Scalar.STRING)),
+}
+# They compare their arguments, which lists are not made for.
+_COMPARING: Final = frozenset({"least", "greatest", "nullif"})
+_NEEDS: Final = {
+    "+": "two numbers or two texts",
+    "-": "two numbers",
+    "*": "two numbers",
+    "/": "two numbers",
+    "%": "two integers",
+    "minus": "a number",
+}
+_ARGUMENTS_SHOWN: Final = 4
+
+
+def check_call(
+    context: CheckContext, call: ast.FunctionCall, arguments: Sequence[typed_tree.Expr | None]
+) -> typed_tree.Expr | None:
+    """`name(a, b)`."""
+    signatures = SIGNATURES.get(call.name)
+    known = [each for each in arguments if each is not None]
+    if signatures is None or len(known) < len(arguments):
+        # An unknown name has been reported where it was read.
+        return None
+    fitting = [each for each in signatures if each.find_parameters(len(known)) is not None]
+    if not fitting:
+        shown = " or ".join(map(str, signatures))
+        context.report_error("T111", call.span, f"{shown} cannot take {len(known)} arguments")
+        return None
+    for signature in fitting:
+        found = _apply(signature, known)
+        if found is not None:
+            return found
+    _refuse_arguments(context, call, fitting, known)
+    return None
+
+
+def check_arithmetic(
+    context: CheckContext,
+    expr: ast.Arithmetic,
+    left: typed_tree.Expr | None,
+    right: typed_tree.Expr | None,
+) -> typed_tree.Expr | None:
+    """`left op right`."""
+    if left is None or right is None:
+        return None
+    return _check_operands(context, str(expr.op), [left, right], expr.span)
+
+
+def check_minus(
+    context: CheckContext, expr: ast.Minus, operand: typed_tree.Expr | None
+) -> typed_tree.Expr | None:
+    """`-operand`; of a literal, a literal."""
+    if operand is None:
+        return None
+    if isinstance(operand, typed_tree.Constant) and not is_null(operand):
+        return build_negative(context, operand, expr.span)
+    return _check_operands(context, "minus", [operand], expr.span)
+
+
+def check_case(
+    context: CheckContext,
+    branches: Sequence[tuple[Operand, Operand]],
+    otherwise: Operand,
+    span: Span,
+) -> typed_tree.Expr | None:
+    """`case { … }`; without `else`, null is what else there is."""
+    tests = [check_boolean(context, test, "a condition of 'case'") for test, _ in branches]
+    values = [value for _, (value, _) in branches]
+    parts: list[typed_tree.Expr] = []
+    for test, value in zip(tests, values, strict=True):
+        if test is None or value is None:
+            return None
+        parts += (test, value)
+    if otherwise[0] is None:
+        return None
+    known = [*(value for value in values if value is not None), otherwise[0]]
+    type_ = find_common_type(known)
+    if type_ is None:
+        _refuse_mixture(context, "the values of 'case'", known, span)
+        return None
+    return typed_tree.FunctionValue("case", (*parts, otherwise[0]), type_)
+
+
+NULL: Final = typed_tree.Constant(None, typed_tree.STRING.as_nullable())
+
+
+def find_common_type(values: Sequence[typed_tree.Expr]) -> PropertyType | None:
+    """The type that holds all of some values; None if there is none. Null has every type."""
+    types = [each.type for each in values if not is_null(each)]
+    if not types:
+        return NULL.type
+    found: PropertyType | None = None
+    for each in types:
+        if isinstance(each, typed_tree.NodeObject) or each.is_blob:
+            return None
+        found = each if found is None else _merge(found, each)
+        if found is None:
+            return None
+    assert found is not None
+    return found.as_nullable(any(map(_is_nullable, values)))
+
+
+def is_null(value: typed_tree.Expr) -> bool:
+    """Whether this is the literal `null`."""
+    return isinstance(value, typed_tree.Constant) and value.value is None
+
+
+def _merge(first: PropertyType, second: PropertyType) -> PropertyType | None:
+    if first.value == second.value:
+        return first
+    scalars = {first.scalar, second.scalar}
+    if scalars <= NUMERIC:
+        return _RESULTS["I64" if scalars <= INTEGERS else "F64"]
+    return typed_tree.STRING if scalars == {Scalar.STRING} else None
+
+
+# ---- signatures ----
+
+
+def _apply(signature: Signature, arguments: list[typed_tree.Expr]) -> typed_tree.Expr | None:
+    """The call by one signature, or None if it does not fit."""
+    parameters = signature.find_parameters(len(arguments))
+    assert parameters is not None
+    if not all(map(_fits, parameters, arguments)):
+        return None
+    alike = [
+        argument
+        for parameter, argument in zip(parameters, arguments, strict=True)
+        if parameter.kind in ("any", "same")
+    ]
+    common = find_common_type(alike) if alike else None
+    if alike and (common is None or (signature.name in _COMPARING and common.scalar is None)):
+        return None
+    result = _find_result(signature, arguments, common)
+    is_nullable = signature.can_fault or _is_result_nullable(signature, parameters, arguments)
+    return typed_tree.FunctionValue(
+        signature.name, tuple(arguments), result.as_nullable(is_nullable)
+    )
+
+
+def _fits(parameter: FunctionParameter, argument: typed_tree.Expr) -> bool:
+    if isinstance(argument.type, typed_tree.NodeObject) or argument.type.is_blob:
+        return False
+    if is_null(argument):
+        return True
+    match parameter.kind:
+        case "any" | "same":
+            return True
+        case "texts":
+            return element_of(argument) is Scalar.STRING
+        case kind:
+            return scalar_of(argument) in _KINDS[kind]
+
+
+def _find_result(
+    signature: Signature, arguments: Sequence[typed_tree.Expr], common: PropertyType | None
+) -> PropertyType:
+    match signature.result:
+        case "same":
+            assert common is not None
+            return common
+        case "number":
+            numbers = {scalar_of(each) for each in arguments if not is_null(each)}
+            return _RESULTS["I64" if numbers <= INTEGERS else "F64"]
+        case name:
+            return _RESULTS[name]
+
+
+def _is_result_nullable(
+    signature: Signature,
+    parameters: Iterable[FunctionParameter],
+    arguments: Sequence[typed_tree.Expr],
+) -> bool:
+    if signature.name in ("coalesce", "least", "greatest"):
+        return all(map(_is_nullable, arguments))
+    taken = zip(parameters, arguments, strict=True)
+    if signature.name == "if":
+        return any(_is_nullable(each) for each in arguments[1:])
+    return any(_is_nullable(each) for parameter, each in taken if not parameter.is_null_taken)
+
+
+def _is_nullable(value: typed_tree.Expr) -> bool:
+    return isinstance(value.type, PropertyType) and value.type.is_nullable
+
+
+# ---- errors ----
+
+
+def _check_operands(
+    context: CheckContext, name: str, operands: list[typed_tree.Expr], span: Span
+) -> typed_tree.Expr | None:
+    for signature in SIGNATURES[name]:
+        found = _apply(signature, operands)
+        if found is not None:
+            return found
+    got = " and ".join(_name_type(each) for each in operands)
+    is_text = Scalar.STRING in map(scalar_of, operands) and name == "+"
+    hint = "make a text of the other with text(…)" if is_text else None
+    sign = "-" if name == "minus" else name
+    context.report_error("T110", span, f"'{sign}' needs {_NEEDS[name]}; got {got}", hint=hint)
+    return None
+
+
+def _refuse_arguments(
+    context: CheckContext,
+    call: ast.FunctionCall,
+    signatures: Sequence[Signature],
+    arguments: Sequence[typed_tree.Expr],
+) -> None:
+    kinds = {each.kind for signature in signatures for each in signature.parameters}
+    is_mixture = "same" in kinds and all(
+        isinstance(each.type, PropertyType) and each.type.scalar not in (None, Scalar.BLOB)
+        for each in arguments
+    )
+    is_condition_wrong = call.name == "if" and scalar_of(arguments[0]) is not Scalar.BOOL
+    if is_mixture and not is_condition_wrong:
+        mixed = arguments[1:] if call.name == "if" else arguments
+        _refuse_mixture(context, f"the arguments of {call.name}()", mixed, call.span)
+        return
+    got = ", ".join(_name_type(each) for each in arguments)
+    shown = " or ".join(map(str, signatures))
+    context.report_error("T112", call.span, f"{shown} cannot take ({got})")
+
+
+def _refuse_mixture(
+    context: CheckContext, what: str, values: Sequence[typed_tree.Expr], span: Span
+) -> None:
+    names = list(dict.fromkeys(map(_name_type, values)))[:_ARGUMENTS_SHOWN]
+    context.report_error("T113", span, f"{what} have no common type: {', '.join(names)}")
+
+
+def _name_type(value: typed_tree.Expr) -> str:
+    if is_null(value):
+        return "null"
+    type_ = value.type
+    return str(type_.value) if isinstance(type_, PropertyType) else str(type_)

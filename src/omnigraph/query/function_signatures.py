@@ -1,0 +1,135 @@
+"""The functions of values: their names, the arguments they take, and what they give.
+
+A signature is a line such as `slice(text, integer, integer=) -> text`. A name with several lines
+takes the arguments of any one of them.
+
+    kinds       number integer text texts bool any
+    `x=`        may be left out
+    `x?`        may be null without making the result null
+    `x...`      one or more of them
+    `same`      as a kind: of one type with the arguments before it; as a result: that type
+    `!` after the result: it may be null although no argument is
+
+`texts` is a list of texts. Numbers are computed as I64 or as F64: the result
+`number` is I64 for integers and F64 for all others.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+_NUMBERS = """
++(number, number) -> number!
+-(number, number) -> number!
+*(number, number) -> number!
+/(number, number) -> F64!
+%(integer, integer) -> I64!
+minus(number) -> number!
+abs(number) -> number!
+sign(number) -> I64!
+floor(number) -> number!
+ceil(number) -> number!
+round(number, integer=) -> number!
+sqrt(number) -> F64!
+exp(number) -> F64!
+ln(number) -> F64!
+log10(number) -> F64!
+pow(number, number) -> F64!
+div(integer, integer) -> I64!
+mod(integer, integer) -> I64!
+haversine(number, number, number, number) -> F64!
+"""
+
+_CHOICES = """
+coalesce(any?, same?...) -> same
+nullif(any, same) -> same!
+if(bool?, any?, same?) -> same
+case(bool?, any?, same?...) -> same
+least(any?, same?...) -> same
+greatest(any?, same?...) -> same
+"""
+
+_TEXTS = """
++(text, text) -> text
+lower(text) -> text
+upper(text) -> text
+trim(text) -> text
+length(text) -> I64
+slice(text, integer, integer=) -> text
+replace(text, text, text) -> text
+split(text, text) -> texts!
+join(texts, text) -> text
+position(text, text) -> I64!
+pad_left(text, integer, text) -> text!
+ends_with(text, text) -> bool
+edit_distance(text, text) -> I64
+words(text) -> texts
+"""
+
+_PARAMETER: Final = re.compile(r"(\w+)(\??)(=|\.\.\.)?")
+_SIGNATURE: Final = re.compile(r"(\S+?)\((.*)\) -> (\w+)(!?)")
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionParameter:
+    """What one argument may be."""
+
+    kind: str
+    # Whether null may be given without making the result null.
+    is_null_taken: bool = False
+    is_optional: bool = False
+    is_repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """One way to call a function."""
+
+    name: str
+    parameters: tuple[FunctionParameter, ...]
+    result: str
+    # Whether the result may be null although no argument is.
+    can_fault: bool
+
+    @property
+    def least(self) -> int:
+        """How many arguments there are at least."""
+        return sum(not each.is_optional for each in self.parameters)
+
+    def find_parameters(self, count: int) -> tuple[FunctionParameter, ...] | None:
+        """The parameters of so many arguments; None if there cannot be so many."""
+        if self.parameters and self.parameters[-1].is_repeated:
+            repeated = max(count - len(self.parameters), 0)
+            found = (*self.parameters, *(self.parameters[-1:] * repeated))
+        else:
+            found = self.parameters
+        return found[:count] if self.least <= count <= len(found) else None
+
+    def __str__(self) -> str:
+        shown = []
+        for each in self.parameters:
+            text = f"{each.kind}, …" if each.is_repeated else each.kind
+            shown.append(f"[{text}]" if each.is_optional else text)
+        return f"{self.name}({', '.join(shown)})"
+
+
+def _read_signatures(*groups: str) -> dict[str, tuple[Signature, ...]]:
+    found: dict[str, tuple[Signature, ...]] = {}
+    for line in "".join(groups).split("\n"):
+        if parts := _SIGNATURE.fullmatch(line):
+            name, parameters, result, fault = parts.groups()
+            kinds = tuple(
+                FunctionParameter(kind, bool(null), mark == "=", mark == "...")
+                for kind, null, mark in _PARAMETER.findall(parameters)
+            )
+            signature = Signature(name, kinds, result, bool(fault))
+            found[name] = (*found.get(name, ()), signature)
+    return found
+
+
+SIGNATURES: Final = _read_signatures(_NUMBERS, _CHOICES, _TEXTS)
+# Those that are written as operators or as `case { }`.
+_WRITTEN_OTHERWISE: Final = frozenset({"+", "-", "*", "/", "%", "minus", "case"})
+FUNCTION_NAMES: Final = frozenset(SIGNATURES) - _WRITTEN_OTHERWISE

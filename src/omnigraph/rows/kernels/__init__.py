@@ -1,0 +1,13 @@
+"""The functions of values, a column at a time.
+
+In: the name of a function, and its arguments as Arrow columns or, where no row changes them, as
+scalars. Out: a column of the type of the result. Guarantee: a fault (a division by zero, an
+overflow, an impossible conversion) is null and never an error, and every value depends on its own
+row only.
+
+    function_call      a call: its arguments as columns, numbers and texts
+    number_kernels     arithmetic and the functions of numbers
+    choice_kernels     the first value, the least one, the one of a condition
+    text_kernels       functions of texts
+    function_kernels   which kernel a function has, and calls of it
+"""
