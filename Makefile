@@ -77,6 +77,7 @@ soak: setup  ## Writers and pipelines killed, agents that merge, random lives an
 	PYTHONPATH=tests $(BIN)/python -m faults.cleanup_soak 60
 	PYTHONPATH=tests $(BIN)/python -m faults.pauses
 	PYTHONPATH=tests $(BIN)/python -m spark.pipeline_soak 20
+	PYTHONPATH=tests $(BIN)/python -m spark.stream_soak 20
 
 soak-pipelines: setup  ## 2,000 random histories of sources of pipelines against a model.
 	PYTHONPATH=tests $(BIN)/python -m unit.pipelines.source_histories 2000
