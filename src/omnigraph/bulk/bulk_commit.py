@@ -94,7 +94,9 @@ def _build_type_commit(found: _TypeLoad) -> _TypeCommit:
         return _TypeCommit(effect, Changed(inserted=inserted, marks=_build_marks(found, None)))
     ended = join_texts(copies[ID_COLUMN])
     row_ids = copies[ROW_ID].combine_chunks().cast(pa.uint64())
-    places = LocatedRows(pin.version, row_ids, copies[ROW_ADDRESS].combine_chunks())
+    known = ROW_ADDRESS in copies.column_names
+    addresses = copies[ROW_ADDRESS].combine_chunks() if known else None
+    places = LocatedRows(pin.version, row_ids, addresses)
     effect = Replace(name, IdSet.from_distinct(ended), staged, places)
     return _TypeCommit(effect, _build_changed(found, ended, marks=_build_marks(found, copies)))
 

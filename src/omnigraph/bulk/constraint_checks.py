@@ -21,6 +21,7 @@ from omnigraph.bulk.hash_files import (
     write_hashes,
 )
 from omnigraph.bulk.key_join import (
+    LOCAL_ROWS_MAX,
     CardinalityViolations,
     DuplicateKeys,
     HashFiles,
@@ -44,7 +45,7 @@ from omnigraph.schema.catalog import Cardinality, EdgeType
 from omnigraph.sorted_search import are_among
 from omnigraph.storage.tables.row_ids import ROW_ADDRESS, ROW_ID
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.writers.graph_change import MARKS_MAX, PRESENT_MAX
+from omnigraph.writers.graph_change import LOOKUP_IDS_MAX, MARKS_MAX, PRESENT_MAX
 from omnigraph.writers.load_records import LoadMode
 from omnigraph.writers.validate.findings import Finding
 from omnigraph.writers.validate.reference_rule import build_orphan_finding, ends_of
@@ -149,7 +150,7 @@ class _ConstraintCheck:
             return
         is_append = self._load.job.mode is LoadMode.APPEND
         columns = (ID_COLUMN,) if is_append else self._list_copied_columns(type_key)
-        found = self._probe_committed(Probe(str(type_key), columns, files))
+        found = self._find_committed(type_key, columns, files)
         if not found.num_rows:
             return
         if is_append:
@@ -162,6 +163,18 @@ class _ConstraintCheck:
         copies = found.filter(pc.is_in(found[ID_COLUMN].cast(ids.type), value_set=ids))
         if copies.num_rows:
             self._found.copies[type_key] = copies
+
+    def _find_committed(
+        self, type_key: TypeKey, columns: tuple[str, ...], files: HashFiles
+    ) -> pa.Table:
+        """The committed rows of the ids; few ids are looked up in a large table, not compared."""
+        are_few = self._load.job.parts == 1 and self._load.count_rows(type_key) <= LOOKUP_IDS_MAX
+        if not are_few or self._count_pinned_rows(type_key) <= LOCAL_ROWS_MAX:
+            return self._probe_committed(Probe(str(type_key), columns, files))
+        ids = self._load.read_ids(type_key).cast(pa.utf8())
+        # Where few rows are is looked up when they are replaced.
+        names = [name for name in columns if name != ROW_ADDRESS]
+        return self._view.open_table(type_key).find(ID_COLUMN, pc.unique(ids), columns=names)
 
     def _list_copied_columns(self, type_key: TypeKey) -> tuple[str, ...]:
         """What has to be known of copies that are replaced."""

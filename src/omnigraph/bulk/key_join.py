@@ -43,7 +43,7 @@ _STAGE: Final = "keys"
 HashFiles = tuple[HashFile, ...]
 
 # So few rows are looked through at once, where the load is led from.
-_LOCAL_ROWS_MAX: Final = 1024 * 1024
+LOCAL_ROWS_MAX: Final = 1024 * 1024
 _SHARED: Final = "shared"
 Answer = TypeVar("Answer")
 
@@ -253,7 +253,7 @@ def _scan_fragments(
     groups = _group_fragments(stores.tables.open(pin).fragment_ids, pin)
     path = write_task_input(stores.objects, job.folder, probe)
     looks = [_ProbeTask(job.location, job.folder, job.parts, pin, group, path) for group in groups]
-    if pin.rows <= _LOCAL_ROWS_MAX:
+    if pin.rows <= LOCAL_ROWS_MAX:
         return [task(look) for look in looks]
     return runner.run(looks, task, stage=f"committed {probe.type_key}")
 

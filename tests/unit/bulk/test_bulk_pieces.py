@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.bulk import bulk_load, key_join, split_reader, splits
+from omnigraph.bulk import bulk_load, constraint_checks, key_join, split_reader, splits
 from omnigraph.bulk.hash_files import (
     HashFile,
     HashIndex,
@@ -23,15 +23,17 @@ from omnigraph.bulk.hash_files import (
     select_repeated,
     write_hashes,
 )
+from omnigraph.bulk.key_join import Probe, probe_committed
 from omnigraph.bulk.split_reader import LineRange
-from omnigraph.bulk.splits import FileRange, plan_file_ranges
-from omnigraph.bulk.task_runner import LocalRunner
+from omnigraph.bulk.splits import FileRange, LoadJob, plan_file_ranges
+from omnigraph.bulk.task_runner import LocalRunner, Runner
 from omnigraph.engine import load_dispatch
 from omnigraph.errors import LoadError, StorageRefusedError
 from omnigraph.rows.hashing import Hashes, hash_any_texts
 from omnigraph.sorted_search import are_among
 from omnigraph.storage.objects.object_store import Objects, open_objects
 from omnigraph.storage.objects.source_files import SourceFile, list_source_files, open_source_file
+from omnigraph.storage.tables.pins import Pin
 from omnigraph.writers.inputs import json_reader
 from unit.bulk.bulk_world import crowd, knows, note, person, small_units, twins, wrote
 
@@ -195,6 +197,25 @@ def test_no_worker_wants_more_than_it_shares_with_what_is_committed(
     two.load(two.lines([person(f"p{n}") for n in range(40, 400)]), "merge")
     assert read == [10]
     assert key_join._read_wanted.cache_info().currsize == 0
+
+
+def test_few_entities_of_a_large_table_are_looked_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = twins(tmp_path)
+    two.load(two.lines(crowd(300)))
+    monkeypatch.setattr(constraint_checks, "LOCAL_ROWS_MAX", 10)
+    asked: list[object] = []
+
+    def record_probe(job: LoadJob, pin: Pin, probe: Probe, runner: Runner) -> pa.Table:
+        asked.append(probe.hashed)
+        return probe_committed(job, pin, probe, runner)
+
+    monkeypatch.setattr(constraint_checks, "probe_committed", record_probe)
+    two.load(two.lines([person(f"p{n}", age=50) for n in range(290, 310)]), "merge")
+    # Emails are unique: what holds them is looked for in the whole table.
+    assert asked
+    assert "__id" not in asked
 
 
 def test_a_unit_of_several_portions_is_the_same(
