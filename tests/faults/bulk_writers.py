@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from faults.world import lines, person
 from omnigraph import Graph, LoadModeName
-from omnigraph.bulk.bulk_sources import BulkSource, JsonLinesSource
-from omnigraph.bulk.splits import FileRange, GraphLocation
+from omnigraph.bulk.bulk_sources import BulkSource, JsonLinesSource, stage_rows
+from omnigraph.bulk.splits import FileRange, GraphLocation, get_stores
 from omnigraph.bulk.task_runner import LocalRunner
 from omnigraph.engine import optimize
 from omnigraph.spark.spark_maintenance import SparkWorkers
@@ -36,6 +38,31 @@ class Texts(BulkSource):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Replacing(Texts):
+    """The same, which names people that end, and has all teams."""
+
+    ended: tuple[str, ...]
+
+    @property
+    def snapshot_types(self) -> frozenset[str]:
+        """Teams that it lacks end."""
+        return frozenset({"node:Team"})
+
+    def prepare_ranges(self, place: GraphLocation, folder: str) -> tuple[FileRange, ...]:
+        """The texts, and the names of people that end."""
+        names, notes = pa.table({"name": self.ended}), get_stores(place).objects
+        ended = stage_rows(notes, folder, names, type_name="node:Person", is_deletion=True)
+        return (*Texts.prepare_ranges(self, place, folder), ended)
+
+
+def _load_and_delete(graph: Graph) -> object:
+    texts = (lines(person("ada", age=9)), lines(_NEW, _EDGE, _BLUE))
+    done = graph.branch().load(Replacing(texts, ("bob",)), mode="merge")
+    assert done.deleted["node:Person"] == 1
+    return done
+
+
 def bulk_load(mode: LoadModeName, *texts: str, rejected: int = 0) -> Callable[[Graph], object]:
     """A load of so many units, which has to leave out so many records."""
 
@@ -57,6 +84,7 @@ BULK_LOADS: dict[str, Callable[[Graph], object]] = {
         lines({"edge": "Knows", "from": "old", "to": "ada"}),
         rejected=2,
     ),
+    "units-delete": _load_and_delete,
 }
 
 

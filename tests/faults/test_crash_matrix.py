@@ -88,7 +88,7 @@ ONLY_IN_THE_LOG = {
 TAKE_THE_STEPS_OF_ANOTHER = {
     *("append-many", "append-unless-moved", "append-blob", "merge-many", "update-by-condition"),
     *("delete-edges", "merge-commit", "merge-schemas", "revert", "cherry-pick", "compaction"),
-    *("units-merge", "units-overwrite", "units-rejects", "optimize-by-tasks"),
+    *("units-merge", "units-overwrite", "units-rejects", "units-delete", "optimize-by-tasks"),
 }
 
 
