@@ -19,7 +19,7 @@ REQUIRE_ALL: Final = "OMNIGRAPH_REQUIRE_ALL_GRAPHS"
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve a cluster as the command line says; a refused start ends with 1."""
-    given = _build_parser().parse_args(arguments)
+    given = build_parser().parse_args(arguments)
     try:
         serve_cluster(
             given.cluster,
@@ -36,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(_FAILED)
 
 
-def _build_parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """The options of the command."""
     parser = argparse.ArgumentParser(
         "omnigraph-server", description="Serve the graphs of a cluster over HTTP."
     )
