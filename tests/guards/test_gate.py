@@ -5,6 +5,7 @@ A new method needs a row. A gate that denies everything lets no method read or w
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 import omnigraph
-from omnigraph import Branch, Graph, Snapshot
+from omnigraph import AsyncBranch, AsyncGraph, AsyncSnapshot, Branch, Graph, Snapshot
 from omnigraph.clusters.control_plane import ControlPlane
 from omnigraph.engine.graph import open_graph
 from omnigraph.errors import PolicyDeniedError
@@ -333,6 +334,89 @@ def test_an_applied_bundle_that_denies_everything_lets_no_method_reach_a_row(
             row.call(it)
     _folders.pop()
     assert _list_files(str(root)) == before
+
+
+@pytest.mark.parametrize("name", ["query", "to_arrow", "entity", "export", "to_networkx"])
+def test_the_guard_notices_a_method_that_reads_without_asking(
+    name: str, uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a table was opened")
+
+    def call(snapshot: Snapshot) -> None:
+        made = SNAPSHOT[name].call(snapshot)
+        list(made if isinstance(made, Iterator) else [])
+
+    monkeypatch.setattr(Tables, "open", refuse)
+    with omnigraph.open(uri) as graph, pytest.raises(AssertionError, match="a table was opened"):
+        call(graph.snapshot("main"))
+
+
+def test_the_guard_notices_a_method_without_a_row() -> None:
+    wider = type("Wider", (Graph,), {"peek": lambda self: self.branch().query(READ)})
+    assert _list_public(wider) - set(GRAPH) == {"peek"}
+
+
+# Public classes that a method hands out, after it has asked for what they read.
+HANDED_OUT = {"Baseline", "Blob", "Diff", "Result"}
+
+
+def test_every_public_class_that_reads_has_a_table_or_is_handed_out() -> None:
+    found = {name: getattr(omnigraph, name) for name in omnigraph.__all__}
+    handles = {
+        name
+        for name, each in found.items()
+        if isinstance(each, type) and "session" in _list_attributes(each)
+    }
+    named = {kind.__name__ for kind, _ in TABLES.values()}
+    assert handles <= named | HANDED_OUT
+    # What is awaited is made of the members of these classes, and holds one of their objects.
+    awaited = {name.removeprefix("Async") for name in found if name.startswith("Async")}
+    assert awaited <= named | HANDED_OUT
+
+
+def _list_attributes(kind: type) -> set[str]:
+    """What a class and its constructor name, without the leading underline."""
+    code = getattr(vars(kind).get("__init__"), "__code__", None)
+    names = {*vars(kind), *getattr(code, "co_names", ())}
+    return {name.lstrip("_") for name in names}
+
+
+AWAITED: dict[str, Callable[[Graph], Any]] = {
+    "Graph": AsyncGraph,
+    "Branch": lambda graph: AsyncBranch(graph.branch()),
+    "Snapshot": lambda graph: AsyncSnapshot(graph.snapshot("main")),
+}
+AWAITED_CASES = [
+    (owner, name)
+    for owner, name in CASES
+    if owner in AWAITED
+    and TABLES[owner][1][name].acts
+    and name in dir(getattr(omnigraph, f"Async{owner}"))
+]
+
+
+@pytest.mark.parametrize(("owner", "name"), AWAITED_CASES)
+def test_what_is_awaited_is_denied_too(
+    owner: str, name: str, uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a table was opened")
+
+    async def call() -> None:
+        made: Any = TABLES[owner][1][name].call(AWAITED[owner](graph))
+        # What is a property without waiting is a method here.
+        made = made() if callable(made) else made
+        await (anext(made) if hasattr(made, "__anext__") else made)
+
+    monkeypatch.setattr(Tables, "open", refuse)
+    before = _list_files(uri)
+    with (
+        open_graph(uri, actor="ada", policy=RecordingGate(denies=True)) as graph,
+        pytest.raises(PolicyDeniedError),
+    ):
+        asyncio.run(call())
+    assert _list_files(uri) == before
 
 
 def _list_files(uri: str) -> set[tuple[str, int]]:
