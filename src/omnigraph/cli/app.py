@@ -30,7 +30,7 @@ served (a server): alias.
 direct (files, or a graph's storage): init, lint, check, pins, schema plan, \
 optimize, cleanup, repair, index, pipeline, serve, mcp.
 
-control (a cluster): cluster, graphs, queries.
+control (a cluster): cluster, graphs, queries, policy.
 
 local (nothing but this machine): login, logout, profile, config, schema check, fmt, spark, version.
 """
