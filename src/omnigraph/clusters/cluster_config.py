@@ -50,7 +50,7 @@ from omnigraph.clusters.desired import (
 from omnigraph.clusters.query_files import KnownQueries, QueryFiles
 from omnigraph.clusters.revision import RevisionContent
 from omnigraph.config.bounded_files import describe_failure, read_file
-from omnigraph.config.references import is_reference
+from omnigraph.config.references import contains_password, is_reference
 from omnigraph.config.yaml_reader import (
     Findings,
     Position,
@@ -214,8 +214,11 @@ class _ConfigReader:
         text = str(node.value) if isinstance(node, yaml.ScalarNode) else ""
         scheme, separator, rest = text.partition("://")
         is_known = not separator or scheme in ("file", "s3", "memory")
-        if not text.strip() or not is_known or (separator and not rest.strip("/")):
-            message = f"'{text}' is not a storage root: write a path, file:///… or s3://bucket/…"
+        is_clean = text.isprintable() and not (separator and "@" in rest)
+        is_named = bool(rest.strip("/")) if separator else bool(text.strip())
+        if not (is_known and is_clean and is_named):
+            # The text is not repeated: it may hold a password.
+            message = "this is not a storage root: write a path, file:///… or s3://bucket/…"
             self._add(whole.position_of("storage"), message, "invalid_storage_root")
             return None
         return text.rstrip("/") if separator else str((self.folder / text).absolute())
@@ -263,14 +266,16 @@ class _ConfigReader:
         section = read_section(node, PROVIDER, self.problems)
         kind = section.find_text("kind") or section.find_text("provider") or "openai-compatible"
         if kind not in set(Provider):
-            known = ", ".join(Provider)
-            message = f"there is no kind '{kind}'; known are {known}"
+            message = f"the kind is not known; known are {', '.join(Provider)}"
             self._add(section.position_of("kind"), message, "invalid_embedding_provider")
         key = section.find_text("api_key")
         if key is not None and not is_reference(key):
             # The value itself is not repeated: it may be a secret.
             message = "a key is never written down: name a variable, such as ${OPENAI_API_KEY}"
             self._add(section.position_of("api_key"), message, "embedding_api_key_inline")
+        if contains_password(section.find_text("base_url") or ""):
+            message = "an address has no password and no key: name a variable with api_key"
+            self._add(section.position_of("base_url"), message, "embedding_api_key_inline")
         if key is None and kind != "mock":
             message = f"'{kind}' needs an api_key, such as ${{OPENAI_API_KEY}}"
             self._add(place, message, "embedding_api_key_required")
@@ -468,9 +473,13 @@ def _examine_base(base: object, scope: str, others: list[str]) -> str | None:
     """Why a text cannot be a base of external blobs, or None."""
     if not isinstance(base, str):
         return "a base is a text"
-    parts = urlsplit(base)
-    if not parts.scheme or parts.username or parts.password or parts.query or parts.fragment:
-        return f"'{base}' is not absolute, or has credentials, a query or a fragment"
+    try:
+        parts = urlsplit(base)
+    except ValueError:
+        return "the base is not an address"
+    if not parts.scheme or "@" in parts.netloc or parts.query or parts.fragment:
+        # The text is not repeated: it may hold a password.
+        return "the base is not absolute, or has credentials, a query or a fragment"
     if ".." in parts.path.split("/") or "%2e" in base.lower() or "%2f" in base.lower():
         return f"'{base}' has segments that lead elsewhere"
     if parts.scheme == "file" and (scope != "embedded_only" or not Path(parts.path).is_dir()):

@@ -318,7 +318,11 @@ class ControlPlane:
         if config.root is None:
             self.findings.extend(config.findings)
             return self._finish(fallback or {})
-        site = self.open_site_at(config.root)
+        try:
+            site = self.open_site_at(config.root)
+        except (OmnigraphError, ValueError) as error:
+            self.findings.add_error("storage_root_invalid", "storage", str(error))
+            return self._finish(fallback or {})
         try:
             with self._hold_lock(site, verb, is_needed=needs_lock and config.is_locked):
                 return body(site)

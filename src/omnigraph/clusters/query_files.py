@@ -78,8 +78,9 @@ class QueryFiles:
             return [relative]
         try:
             found = [f"{relative}/{name}" for name in list_query_names(path)]
-        except OSError as error:
-            message = f"{node.value} cannot be listed: {error.strerror}"
+            "".join(found).encode()
+        except (OSError, UnicodeEncodeError) as error:
+            message = f"{node.value} cannot be listed: {describe_failure(error)}"
             self.problems.add_problem(place, message, code="query_dir_unreadable")
             return []
         if not found:

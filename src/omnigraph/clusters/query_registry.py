@@ -134,9 +134,9 @@ def list_query_files(path: Path) -> list[Path]:
 def list_query_names(path: str | os.PathLike[str]) -> list[str]:
     """The names of the files that stand directly in a folder and end with `.gq`, in order."""
     with os.scandir(path) as entries:
-        return sorted(
-            each.name for each in entries if each.name.endswith(SUFFIX) and each.is_file()
-        )
+        # A link that leads nowhere counts: to leave it out would be to delete its queries.
+        files = (each for each in entries if each.name.endswith(SUFFIX) and not each.is_dir())
+        return sorted(each.name for each in files)
 
 
 def is_declaring_only(data: bytes, names: Collection[str]) -> bool:

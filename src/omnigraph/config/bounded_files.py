@@ -34,4 +34,6 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
 
 def describe_failure(error: OSError | ValueError) -> str:
     """Why a file was not read, without its path: a path may also have a character that none has."""
+    if isinstance(error, UnicodeEncodeError):
+        return f"the name {error.object[error.start : error.end]!a} is not UTF-8"
     return error.strerror or str(error) if isinstance(error, OSError) else str(error)

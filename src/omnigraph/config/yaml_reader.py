@@ -25,6 +25,8 @@ from omnigraph.lang.spellcheck import suggest_similar
 _NESTING_MAX: Final = 32
 # The parser of the library calls itself for every level, and ends the process when it runs out.
 _PARSED_NESTING_MAX: Final = 200
+# Values of one file, each counted as often as aliases repeat it.
+_VALUES_MAX: Final = 1_000_000
 _TAG: Final = "tag:yaml.org,2002:"
 
 # The core schema of YAML 1.2, in the order in which plain scalars are matched.
@@ -34,6 +36,13 @@ _SCALARS: Final = (
     ("int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+"),
     ("float", r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"),
     ("float", r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"),
+)
+
+_KNOWN_TAGS: Final = frozenset(
+    {
+        *(_TAG + name for name, _ in _SCALARS),
+        *(_TAG + name for name in ("str", "map", "seq", "timestamp", "binary")),
+    }
 )
 
 
@@ -188,6 +197,8 @@ def parse_document(text: str, findings: Findings) -> yaml.Node:
     try:
         _check_nesting(text)
         node: yaml.Node | None = yaml.compose(text, Loader=_Loader)
+        if node is not None:
+            _require_finite(node)
     except yaml.MarkedYAMLError as failure:
         place = _locate_failure(failure, text)
         message = f"this is not YAML: {failure.problem or failure.context}"
@@ -224,8 +235,40 @@ def _check_nesting(text: str) -> None:
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
 
 
+def _require_finite(root: yaml.Node) -> None:
+    """Refuse a tree whose aliases make it endless, or far larger or deeper than it is written."""
+    sizes: dict[int, tuple[int, int]] = {}
+    waiting = [(root, False)]
+    entered = set[int]()
+    while waiting:
+        node, is_left = waiting.pop()
+        inner = _list_inner(node)
+        if is_left:
+            found = [sizes[id(each)] for each in inner if id(each) in sizes]
+            count = 1 + sum(size for size, _ in found)
+            depth = 1 + max((below for _, below in found), default=0)
+            # What is still being measured contains itself.
+            if len(found) < len(inner) or depth > _NESTING_MAX or count > _VALUES_MAX:
+                problem = "it is nested too deeply, or its aliases repeat too much"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+            sizes[id(node)] = count, depth
+        elif id(node) not in entered:
+            entered.add(id(node))
+            waiting += [(node, True), *((each, False) for each in inner)]
+
+
+def _list_inner(node: yaml.Node) -> list[yaml.Node]:
+    match node:
+        case yaml.SequenceNode():
+            return list(node.value)
+        case yaml.MappingNode():
+            return [each for pair in node.value for each in pair]
+        case _:
+            return []
+
+
 def _check_names(root: yaml.Node, findings: Findings) -> None:
-    """Report names that are not texts, and names that come twice in one mapping."""
+    """Report tags of other programs, names that are not texts, and names that come twice."""
     waiting, visited = [root], set[int]()
     while waiting:
         node = waiting.pop()
@@ -234,6 +277,9 @@ def _check_names(root: yaml.Node, findings: Findings) -> None:
             continue
         visited.add(id(node))
         inner: list[yaml.Node] = []
+        if node.tag not in _KNOWN_TAGS:
+            message = f"the tag '{sanitize_text(str(node.tag))}' is not known"
+            findings.add_problem(position_of(node), message)
         if isinstance(node, yaml.SequenceNode):
             inner = node.value
         elif isinstance(node, yaml.MappingNode):
@@ -332,10 +378,9 @@ def _decode_scalar(text: str, tag: str) -> str | int | float | bool | None:
             return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
         case "float":
             return float(re.sub(r"\.(?=[in])", "", text.lower()))
-        case "str" | "timestamp" | "binary":
-            return text
         case _:
-            raise ValueError(f"the tag '{sanitize_text(tag)}' is not known")
+            # Of a tag that is not known, too: `parse_document` reported it.
+            return text
 
 
 def position_of(node: yaml.Node) -> Position:
@@ -391,7 +436,7 @@ def _read_scalar(
 def _read_text(node: yaml.Node, field_: FieldSpec, shape: SectionSchema, findings: Findings) -> str:
     if not isinstance(node, yaml.ScalarNode) or node.tag == "tag:yaml.org,2002:null":
         _report_mismatch(node, field_, shape, findings)
-        return ""
+        return field_.choices[0] if field_.choices else ""
     # A number or a date is taken as it is written: `branch: 2026` is a name.
     value = field_.normalize(str(node.value))
     if field_.choices and value not in field_.choices:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,48 @@ def edit(folder: Path, old: str, new: str, name: str = "cluster.yaml") -> None:
             "schema: people.pg\n    external_blobs: {allow: [{base: 'x/..'}]}",
             "invalid_external_blob_base",
         ),
+        ("graphs:", "storage: 's3://u:s3cret@b/x'\ngraphs:", "invalid_storage_root"),
+        ("graphs:", "storage: 'http://u:s3cret@b/x'\ngraphs:", "invalid_storage_root"),
+        ("graphs:", 'storage: "a\\0b"\ngraphs:', "invalid_storage_root"),
+        (
+            "graphs:",
+            "providers: {embedding: {a: {kind: s3cret, api_key: '${K}'}}}\ngraphs:",
+            "invalid_embedding_provider",
+        ),
+        (
+            "graphs:",
+            "providers: {embedding: {a: {api_key: '${K}', base_url: 'https://u:s3cret@h'}}}\ngraphs:",
+            "embedding_api_key_inline",
+        ),
+        (
+            "graphs:",
+            "providers: {embedding: {a: {api_key: '${K}', base_url: 'https://h?token=s3cret'}}}\ngraphs:",
+            "embedding_api_key_inline",
+        ),
+        (
+            "schema: people.pg",
+            "schema: people.pg\n    external_blobs: {allow: [{base: 'https://u:s3cret@h'}]}",
+            "invalid_external_blob_base",
+        ),
+        (
+            "schema: people.pg",
+            "schema: people.pg\n    external_blobs: {allow: [{base: 'http://['}]}",
+            "invalid_external_blob_base",
+        ),
+        (
+            "schema: people.pg",
+            "schema: people.pg\n    external_blobs: {allow: [null]}",
+            "invalid_external_blob_policy",
+        ),
+        ("{ file: queries/tasks.gq }", "!!python/name:x {file: y}", "invalid_cluster_yaml"),
+        ("{ file: queries/tasks.gq }", "!mine x", "invalid_cluster_yaml"),
+        ("{ file: queries/tasks.gq }", "&a [*a]", "invalid_cluster_yaml"),
+        ("{ file: queries/tasks.gq }", "[" * 60 + "]" * 60, "invalid_cluster_yaml"),
+        ("schema: people.pg", "schema: queries", "schema_file_missing"),
+        ("schema: people.pg", "schema: /dev/zero", "schema_file_missing"),
+        ("schema: people.pg", 'schema: "a\\0b"', "schema_file_missing"),
+        ("queries: queries/people", "queries: ''", "invalid_cluster_yaml"),
+        ("queries: queries/people", "queries: [[x]]", "invalid_cluster_yaml"),
     ],
 )
 def test_a_mistake_has_a_code_and_a_place(folder: Path, old: str, new: str, code: str) -> None:
@@ -156,3 +199,42 @@ def test_a_folder_that_is_not_there_is_said_to_be(tmp_path: Path) -> None:
         "config_dir_not_found"
     ]
     assert [each.code for each in read_config(tmp_path).findings] == ["cluster_config_read_error"]
+
+
+def test_a_file_that_cannot_be_read_is_not_left_out(folder: Path) -> None:
+    """A query that is left out of a plan would be deleted by its apply."""
+    queries = folder / "queries/people"
+    for make, code in (
+        (lambda path: path.symlink_to(queries / "nothing"), "query_file_missing"),
+        (os.mkfifo, "query_file_missing"),
+        (lambda path: path.symlink_to(path), "query_dir_unreadable"),
+    ):
+        path = queries / "more.gq"
+        make(path)
+        assert {each.code for each in errors(folder)} == {code}
+        path.unlink()
+    (queries / "a_folder.gq").mkdir()
+    assert errors(folder) == []
+    name = os.fsencode(queries) + b"/\xff.gq"
+    Path(os.fsdecode(name)).write_text("")
+    assert {each.code for each in errors(folder)} == {"query_dir_unreadable"}
+    "".join(map(str, errors(folder))).encode()
+
+
+def test_marks_and_line_ends_of_other_systems_are_read(folder: Path) -> None:
+    for path in folder.rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    assert errors(folder) == []
+
+
+def test_aliases_that_repeat_each_other_end_at_once(folder: Path) -> None:
+    lines = ["x0: &x0 [a, a, a, a, a, a, a, a]"]
+    lines += [f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 8)}]" for n in range(1, 20)]
+    text = (folder / "cluster.yaml").read_text()
+    (folder / "cluster.yaml").write_text("\n".join([*lines, text]))
+    (found,) = errors(folder)
+    assert (found.code, "aliases repeat too much" in found.message) == (
+        "invalid_cluster_yaml",
+        True,
+    )

@@ -306,3 +306,12 @@ def test_a_plan_says_who_gains_and_who_loses_what(folder: Path) -> None:
     }
     (folder / "staff.yaml").write_text(text.replace("[read]", "[graph_list]"))
     assert codes(run(folder, "plan")) >= {"policy_invalid"}
+
+
+@pytest.mark.parametrize("root", ["file://elsewhere/x", "file:///dev/null/x"])
+def test_a_root_that_cannot_be_used_is_a_finding(folder: Path, root: str) -> None:
+    (folder / "cluster.yaml").write_text(
+        f"storage: {root}\n" + (folder / "cluster.yaml").read_text()
+    )
+    for verb in ("import_state", "apply"):
+        assert "storage_root_invalid" in codes(run(folder, verb))

@@ -67,6 +67,8 @@ def test_a_bundle_is_read_with_its_groups_scopes_and_limits() -> None:
         ("{actors: {group: g}, actions: [read], effect: deny}", "unknown field 'effect'"),
         ("{actors: {user: ada}, actions: [read]}", "unknown field 'user'"),
         ("{actions: [read]}", "'actors' is missing"),
+        ("{actors: {group: [g]}, actions: [[read]]}", "'actions' expects"),
+        ("{actors: 5, actions: {}}", "expects"),
     ],
 )
 def test_a_rule_that_could_be_misunderstood_is_refused(allow: str, message: str) -> None:
