@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+import gc
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from traceback import clear_frames
 from typing import Final
 
 import pyarrow as pa
@@ -41,13 +44,35 @@ class CompiledQueryCache:
         if (known := self._known.get(key)) is not None:
             return known
         budget = budget or Budget()
-        with budget.reserve(COMPILED_BYTES * len(text)):
+        with budget.reserve(COMPILED_BYTES * len(text)), _pause_collector():
             compiled = compile_query(
                 text, schema.catalog, name=name, mode=self._mode, poll=budget.check_interrupts
             )
         if len(text) <= TEXT_LENGTH_MAX:
             self._known.put(key, compiled)
         return compiled
+
+
+@contextmanager
+def _pause_collector() -> Iterator[None]:
+    """Run without Python's collector of cycles, unless the program has turned it off itself.
+
+    Tokens and trees have no cycles, and are many: the collector would examine all objects of the
+    process again and again, for tenths of a second in which nothing checks the time. It would do
+    so at the end too, for all that a failure still holds, so a failure lets go of it first. Of
+    several threads the first that ends turns the collector on.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    except BaseException as failure:
+        clear_frames(failure.__traceback__)
+        raise
+    finally:
+        gc.enable()
 
 
 class ArrayCache:
