@@ -64,6 +64,7 @@ bench: .venv/bench  ## Timings, printed as tables; queries and search beside oth
 	$(BIN)/python benchmarks/clusters.py
 	$(BIN)/python benchmarks/hostile.py
 	$(BIN)/python benchmarks/search.py
+	$(BIN)/python benchmarks/server.py --mixed 60
 	$(BIN)/python benchmarks/spark_load.py
 
 soak: setup  ## Writers and pipelines killed, agents that merge, random lives and examples.
@@ -76,6 +77,8 @@ soak: setup  ## Writers and pipelines killed, agents that merge, random lives an
 	PYTHONPATH=tests $(BIN)/python -m fuzz.merging.lives 2000
 	PYTHONPATH=tests $(BIN)/python -m faults.cleanup_soak 60
 	PYTHONPATH=tests $(BIN)/python -m faults.pauses
+	PYTHONPATH=tests $(BIN)/python -m faults.server_soak 50
+	PYTHONPATH=tests $(BIN)/python -m faults.http_fuzz 10000
 	PYTHONPATH=tests $(BIN)/python -m spark.pipeline_soak 20
 	PYTHONPATH=tests $(BIN)/python -m spark.stream_soak 20
 

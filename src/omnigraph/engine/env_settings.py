@@ -21,6 +21,74 @@ class Variable:
 
 _MILLISECONDS: Final = "milliseconds"
 
+# Those of a server.
+_SERVER: Final = (
+    Variable(
+        "OMNIGRAPH_SERVER_BEARER_TOKEN", "a token", "none", "a server: the token of actor `default`"
+    ),
+    Variable(
+        "OMNIGRAPH_SERVER_BEARER_TOKENS_FILE",
+        "a file",
+        "none",
+        'a server: its tokens as `{"actor": "token"}`; followed while it runs',
+    ),
+    Variable(
+        "OMNIGRAPH_SERVER_BEARER_TOKENS_JSON",
+        '`{"actor": "token"}`',
+        "none",
+        "a server: its tokens, if no file is named",
+    ),
+    Variable(
+        "OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET",
+        "nothing",
+        "none",
+        "refused: mount the secret as a file",
+    ),
+    Variable(
+        "OMNIGRAPH_SERVER_SOCKET",
+        "a number",
+        "none",
+        "set by a server for its own worker processes",
+    ),
+    Variable(
+        "OMNIGRAPH_UNAUTHENTICATED", "`1`", "unset", "a server: the same as `--unauthenticated`"
+    ),
+    Variable(
+        "OMNIGRAPH_REQUIRE_ALL_GRAPHS",
+        "`1`",
+        "unset",
+        "a server: the same as `--require-all-graphs`",
+    ),
+    Variable(
+        "OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX",
+        "a number",
+        "16",
+        "a server: how many writes an actor may have under way",
+    ),
+    Variable(
+        "OMNIGRAPH_PER_ACTOR_BYTES_MAX",
+        "bytes",
+        "4294967296",
+        "a server: of how many bytes in all",
+    ),
+    Variable(
+        "OMNIGRAPH_CONNECTIONS_MAX", "a number", "4096", "a server: connections beyond it get 503"
+    ),
+    Variable("OMNIGRAPH_READ_SECONDS_MAX", "seconds", "60", "a server: how long a read may take"),
+    Variable(
+        "OMNIGRAPH_READ_BYTES_MAX",
+        "bytes",
+        "a quarter of the machine's memory",
+        "a server: how much memory a read may use",
+    ),
+    Variable(
+        "OMNIGRAPH_DRAIN_SECONDS",
+        "seconds",
+        "30",
+        "a server: how long it waits, when it ends, for what is under way",
+    ),
+)
+
 VARIABLES: Final = (
     Variable(
         "OMNIGRAPH_GRAPH",
@@ -108,4 +176,5 @@ VARIABLES: Final = (
         "unset",
         "vectors that mean nothing, always the same for one text: for tests",
     ),
+    *_SERVER,
 )

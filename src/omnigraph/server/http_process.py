@@ -21,7 +21,7 @@ from omnigraph.server.server_settings import ServerSettings
 from omnigraph.server.server_state import Serving
 
 _log = logging.getLogger(__name__)
-LISTEN: Final = "OMNIGRAPH_LISTEN_ADDR"
+LISTEN: Final = "OMNIGRAPH_LISTEN_ADDR="
 _HEADER_BYTES_MAX: Final = 64 * 1024
 _BACKLOG: Final = 2_048
 _TOO_LARGE: Final = (
@@ -171,7 +171,7 @@ def announce(opened: socket.socket) -> None:
     """Print where the server listens: one line, for programs that started it with port 0."""
     host, port = opened.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
-    print(f"{LISTEN}={shown}:{port}", flush=True)  # noqa: T201 — the contract of the process
+    print(f"{LISTEN}{shown}:{port}", flush=True)  # noqa: T201 — the contract of the process
 
 
 def build_server(
