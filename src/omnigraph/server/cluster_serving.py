@@ -95,7 +95,9 @@ def build_state(
             reason = error.message if isinstance(error, OmnigraphError) else type(error).__name__
             if before is None and isinstance(error, FATAL):
                 raise
-            if own is None:
+            if before is not None and name in before.unavailable:
+                unavailable.add(name)
+            elif own is None:
                 quarantined[name] = _quarantine(name, reason, waiting.get(name))
             elif own.policy_digest == cluster.policy_digest(name):
                 graphs[name] = own

@@ -330,4 +330,27 @@ def test_a_policy_that_cannot_be_verified_closes_its_graph(
         for each in set((folder.parent / "root/__cluster/resources/policy").rglob("*.*")) - known:
             each.unlink()
         wait_until(lambda: client.get(f"{A}/snapshot").status_code == 503, running)
+        running.wake()
+        time.sleep(0.2)
+        assert client.get(f"{A}/snapshot").status_code == 503, "it stays closed"
         assert client.get(f"{B}/snapshot").status_code == 200
+
+
+def test_a_graph_whose_provider_has_no_key_is_quarantined(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = "providers: {embedding: {own: {kind: mock, model: '${MODEL_OF_TESTS}'}}}\n"
+    text = CLUSTER.replace("beta: {schema: g.pg}", "beta: {schema: g.pg, embedding_provider: own}")
+    (folder / "cluster.yaml").write_text(text + provider)
+    apply_cluster(folder)
+    monkeypatch.delenv("MODEL_OF_TESTS", raising=False)
+    state, quarantined = boot_cluster(
+        open_cluster(folder), make_tokens("ada"), is_open=False, is_strict=False
+    )
+    assert (set(state.graphs), set(quarantined)) == ({"alpha"}, {"beta"})
+    assert "MODEL_OF_TESTS" in quarantined["beta"].reason
+    monkeypatch.setenv("MODEL_OF_TESTS", "m")
+    state, quarantined = boot_cluster(
+        open_cluster(folder), make_tokens("ada"), is_open=False, is_strict=True
+    )
+    assert set(state.graphs) == {"alpha", "beta"}

@@ -187,6 +187,19 @@ def test_a_state_is_read_with_the_rights_of_its_branch(governed: RunningServer) 
         assert client.get(BLOB).status_code == 403
 
 
+def test_a_merge_whose_branch_may_not_be_deleted_is_made_all_the_same(
+    governed: RunningServer,
+) -> None:
+    with governed.connect("ada") as client:
+        assert client.post(f"{G}/branches", json={"name": "kept"}).status_code == 200
+        asked = {"source": "kept", "target": "main", "delete_branch": True}
+        made = client.post(f"{G}/branches/merge", json=asked)
+        assert made.status_code == 200
+        assert made.json()["branch_deleted"] is False
+        assert "branch_delete" in made.json()["branch_delete_error"]
+        assert "kept" in client.get(f"{G}/branches").json()["branches"]
+
+
 def test_baselines_and_exports_need_their_own_right(governed: RunningServer) -> None:
     for actor, status in (("bob", 403), ("cyd", 200)):
         with governed.connect(actor) as client:
