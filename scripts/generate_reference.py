@@ -177,8 +177,8 @@ branch; `internal_schema_version` is the format of stored schemas; `published_da
 a number of 64 bits, whose last digits readers with doubles lose. The `version` of a pin is the same
 as hex text: open a pinned table with `lance.dataset(dataset_uri, version=int(version, 16))`.
 
-A graph is addressed by its storage: a path, `file://…` or `s3://…`. Servers, clusters and profiles
-(`--server`, `--graph`, `--cluster`, `--profile`) are refused by this version.
+A graph is addressed by its storage (a path, `file://…` or `s3://…`), by a server or a cluster and
+its id there, or by a profile: `--store`, `--server`, `--cluster`, `--graph`, `--profile`.
 """
 
 

@@ -14,6 +14,7 @@ Packages and modules, from the public surface down to the leaves; each imports o
     cli             the command line
     connection      opens the graph of an address, wherever it is
     mcp             a graph as tools for agents
+    client          graphs on servers, with the same classes
     pipelines       data pipelines as YAML, on Spark
     spark           bulk work as Spark tasks
     aio             graphs whose methods are awaited

@@ -1,7 +1,4 @@
-"""Opens the graph of an address, wherever it is: for programs and for commands alike.
-
-Graphs on a server are refused here, and nowhere else.
-"""
+"""Opens the graph of an address, wherever it is: for programs and for commands alike."""
 
 from __future__ import annotations
 
@@ -10,13 +7,13 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import NoReturn
+from typing import TYPE_CHECKING
 
 from omnigraph.aio import AsyncOpening
 from omnigraph.engine import Graph, open_graph
 from omnigraph.engine.arguments import require_address
 from omnigraph.engine.gate import Gate
-from omnigraph.errors import AddressError, RemoteUnavailableError
+from omnigraph.errors import AddressError, OmnigraphError
 from omnigraph.operator_config.address_resolver import (
     AddressFlags,
     ClusterAddress,
@@ -24,9 +21,11 @@ from omnigraph.operator_config.address_resolver import (
     resolve,
     split_served,
 )
-from omnigraph.operator_config.alias_calls import StoredQueryCall
 from omnigraph.operator_config.credentials import find_token
 from omnigraph.operator_config.operator_settings import OperatorConfig, read_config
+
+if TYPE_CHECKING:
+    from omnigraph.client.remote_graph import RemoteGraph
 
 
 def connect(  # noqa: PLR0913 — one parameter for each way to say which graph
@@ -110,15 +109,37 @@ def open_address(
 ) -> Graph:
     """The graph at a storage address or at the URL of a server."""
     if is_served(address):
-        _refuse_remote(address)
+        return open_served(address)
     return open_graph(
         address, actor=actor, durable=durable, storage_options=storage_options, policy=gate
     )
 
 
-def call_stored_query(call: StoredQueryCall) -> NoReturn:
-    """Run a stored query of a server."""
-    _refuse_remote(call.url)
+def open_served(url: str) -> RemoteGraph:
+    """The graph at the URL of a server, with the token that the operator has for it."""
+    # A program that reads storage loads no library for requests.
+    from omnigraph.client.remote_graph import open_remote  # noqa: PLC0415
+
+    config = read_config(os.environ)
+    token = find_token(url, servers=config.servers, environment=os.environ, home=config.home)
+    opened = open_remote(url, token=None if token is None else token.value)
+    if split_served(url, None, "uri").graph is None:
+        _refuse_bare_server(opened)
+    return opened
+
+
+def _refuse_bare_server(opened: RemoteGraph) -> None:
+    """Ask for a graph if the server lists some; one that lists none may serve a graph itself."""
+    try:
+        listed = opened.transport.get("graphs")["graphs"]
+        names = sorted(each["graph_id"] for each in listed)
+    except (OmnigraphError, LookupError, TypeError, ValueError):
+        return
+    if names:
+        raise AddressError(
+            f"{opened.uri} is a server, and no graph of it is chosen",
+            hint=f"give --graph ID, one of: {', '.join(names)}",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +177,3 @@ def _resolve_call(flags: AddressFlags, config: OperatorConfig) -> LocatedGraph:
     if isinstance(address, ClusterAddress):
         return locate_graph(address)
     return LocatedGraph(str(address))
-
-
-def _refuse_remote(url: str) -> NoReturn:
-    config = read_config(os.environ)
-    # Credentials that others can read are refused first: a request would carry them.
-    find_token(url, servers=config.servers, environment=os.environ, home=config.home)
-    raise RemoteUnavailableError(url)

@@ -25,6 +25,10 @@ NOUNS = {
     "Diff",
     "Graph",
     "GraphSpark",
+    "RemoteBaseline",
+    "RemoteBranch",
+    "RemoteGraph",
+    "RemoteSnapshot",
     "Result",
     "Snapshot",
 }

@@ -10,7 +10,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, Protocol, cast
 
 import pyarrow as pa
 
@@ -22,7 +22,7 @@ from omnigraph.errors import (
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.storage.tables.row_ids import ROW_ID
-from omnigraph.storage.tables.table_reader import StoredBlob, Table
+from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning.effects import ID_COLUMN
 
 # One request to the store stays small enough for many readers at once; larger blobs take several.
@@ -30,10 +30,20 @@ RANGE_BYTES_MAX: Final = 4 * 1024 * 1024
 _ETAG_BYTES: Final = 16
 
 
+class BlobBytes(Protocol):
+    """Where the bytes of a blob are read from."""
+
+    def get_size(self) -> int:
+        """How many bytes there are."""
+
+    def read(self, start: int = 0, end: int | None = None) -> bytes:
+        """The bytes of a half-open range, by default all of them."""
+
+
 class Blob:
     """One blob at one snapshot; it stays what it is, whatever happens to the branch."""
 
-    def __init__(self, stored: StoredBlob, *, etag: str) -> None:
+    def __init__(self, stored: BlobBytes, *, etag: str) -> None:
         self._stored = stored
         self.etag = etag
 

@@ -56,6 +56,8 @@ class Commit:
             document["preferred"] = dict(self.preferred)
         if self.reverts is not None:
             document["reverts"] = self.reverts
+        if self.is_maintenance:
+            document["maintenance"] = True
         return document
 
 

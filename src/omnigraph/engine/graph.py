@@ -317,7 +317,8 @@ class Graph:
         """
         arguments.require_text("text", text)
         arguments.require_text("branch", branch)
-        return execute_statement(self, self._session, text, branch=branch, settings=settings)
+        mode = self._session.resources.environment.mode
+        return execute_statement(self, text, mode=mode, branch=branch, settings=settings)
 
     def index_status(self, branch: str = MAIN_BRANCH) -> list[IndexStatus]:
         """Every index that the schema of a branch declares, and how much of its type it covers."""
@@ -411,14 +412,13 @@ class Graph:
 
 def execute_statement(
     graph: Graph,
-    session: Session,
     text: str,
     *,
+    mode: Mode,
     branch: str,
     settings: Mapping[str, SettingValue] | None = None,
 ) -> list[JsonObject]:
     """Run the statement of a text; its rows, or none for one that only does something."""
-    mode = session.resources.environment.mode
     parsed = parse_file(text, mode=mode)
     statement = parsed.file.statement
     match statement:

@@ -76,7 +76,9 @@
     ├── AddressError                  no graph is addressed, or several, or not in a way that works
     ├── CredentialsError              a token cannot be read or stored
     ├── AliasError                    no alias has that name, or its arguments do not fit
-    ├── RemoteUnavailableError        a graph on a server, which this version cannot reach
+    ├── RemoteUnavailableError        a server cannot be reached, or does not answer as one
+    ├── RemoteRefusedError            a server refused a request before its graph was asked
+    ├── RemoteUnsupportedError        only the storage of a graph can do this, not a server
     └── ResourceLimitError            a bound was exceeded; carries resource, limit and actual
 
 Modules: `base_error` is the root; `query_errors`, `write_errors`, `storage_errors`,
@@ -105,7 +107,9 @@ from omnigraph.errors.operator_errors import (
     AddressError,
     AliasError,
     CredentialsError,
+    RemoteRefusedError,
     RemoteUnavailableError,
+    RemoteUnsupportedError,
 )
 from omnigraph.errors.pipeline_errors import (
     ApprovalRequiredError,
@@ -241,7 +245,9 @@ __all__ = [
     "QueryNotFoundError",
     "QueryTimeoutError",
     "RangeNotSatisfiableError",
+    "RemoteRefusedError",
     "RemoteUnavailableError",
+    "RemoteUnsupportedError",
     "ResourceLimitError",
     "RunFailedError",
     "SchemaMovedError",

@@ -23,7 +23,8 @@ from omnigraph.errors.operator_errors import (
     AddressError,
     AliasError,
     CredentialsError,
-    RemoteUnavailableError,
+    RemoteRefusedError,
+    RemoteUnsupportedError,
 )
 from omnigraph.errors.pipeline_errors import (
     ApprovalRequiredError,
@@ -96,7 +97,8 @@ _CODES: Final[dict[type[OmnigraphError], ErrorCode | None]] = {
             ParameterError,
             QueryNotFoundError,
             RangeNotSatisfiableError,
-            RemoteUnavailableError,
+            RemoteRefusedError,
+            RemoteUnsupportedError,
             ResourceLimitError,
             SecretMissingError,
             SourceRefusedError,

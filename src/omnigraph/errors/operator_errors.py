@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from omnigraph.errors.base_error import OmnigraphError
 
 
@@ -24,13 +26,42 @@ class AliasError(OmnigraphError):
 
 
 class RemoteUnavailableError(OmnigraphError):
-    """A graph on a server, which this version cannot reach; `url` is its address."""
+    """A server that cannot be reached, or does not answer as one; `url` is its address."""
 
     code = "remote_unavailable"
+    retryable = True
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, reason: str) -> None:
         super().__init__(
-            f"{url}: remote graphs are not available in this version yet",
+            f"{url}: {reason}", hint="check the address and whether the server runs, then repeat it"
+        )
+        self.url = url
+
+
+class RemoteRefusedError(OmnigraphError):
+    """A request that a server refused before its graph was asked; `status` is that of HTTP."""
+
+    code = "remote_refused"
+
+    def __init__(self, message: str, *, status: int, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint or _HINTS.get(status))
+        self.status = status
+
+
+class RemoteUnsupportedError(OmnigraphError):
+    """What only works on the storage of a graph, and was asked of one on a server."""
+
+    code = "remote_unsupported"
+
+    def __init__(self, url: str, what: str) -> None:
+        super().__init__(
+            f"{what} needs the storage of a graph, and {url} is a server",
             hint="address the graph's storage directly: a path, file:// or s3://",
         )
         self.url = url
+
+
+_HINTS: Final = {
+    401: "log in with `omnigraph login NAME`, or set $OMNIGRAPH_BEARER_TOKEN",
+    429: "wait, then repeat it",
+}

@@ -103,10 +103,15 @@ def run_read(state: SelectedState, asked: QueryRequest, bounds: ReadBounds) -> R
     return ReadAnswer(name, state.branch, state.commit, state.snapshot.at.commit, result)
 
 
-def read_schema(graph: Graph) -> JsonObject:
-    """The schema in force on main: SchemaOutput."""
-    require_read(graph, None)
-    return {"schema_source": graph.branch().schema}
+def read_schema(
+    graph: Graph, *, branch: str | None = None, snapshot: str | None = None
+) -> JsonObject:
+    """The schema in force, by default on main: SchemaOutput."""
+    if branch is None and snapshot is None:
+        require_read(graph, None)
+        return {"schema_source": graph.branch().schema}
+    state = select_state(graph, branch=branch, snapshot=snapshot)
+    return {"schema_source": state.snapshot.schema}
 
 
 def begin_export(graph: Graph, asked: ExportRequest) -> Iterator[bytes]:

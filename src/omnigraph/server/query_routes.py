@@ -96,7 +96,11 @@ def get_snapshot(call: Call) -> Answer:
 
 def get_schema(call: Call) -> Answer:
     """The schema in force."""
-    return answer_json(graph_reads.read_schema(call.open_graph()))
+    asked = call.query
+    document = graph_reads.read_schema(
+        call.open_graph(), branch=asked.branch, snapshot=asked.snapshot
+    )
+    return answer_json(document)
 
 
 def list_branches(call: Call) -> Answer:

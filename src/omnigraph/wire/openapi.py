@@ -158,7 +158,8 @@ def _expand_references(schema: Any, definitions: JsonObject) -> Any:  # Any: a J
     match schema:
         case {"$ref": str(reference)}:
             found = definitions[reference.rpartition("/")[2]]
-            return {name: found[name] for name in found.keys() - {"title", "description"}}
+            named = ("title", "description")
+            return {name: value for name, value in found.items() if name not in named}
         case dict():
             return {name: _expand_references(value, definitions) for name, value in schema.items()}
         case _:

@@ -90,6 +90,7 @@ class CommitOutput(Answer):
     message: str | None = None
     preferred: dict[str, str] | None = None
     reverts: str | None = None
+    maintenance: bool | None = None
 
 
 class CommitListOutput(Answer):

@@ -88,7 +88,7 @@ def _list_read_routes() -> Iterator[RouteSpec]:
     )  # fmt: skip
     yield RouteSpec(
         "cluster_getSchema", "GET", "/schema", "schema", "The schema in force.",
-        query=requests.BranchQuery, answers=(answers.SchemaOutput,),
+        query=requests.StateQuery, answers=(answers.SchemaOutput,),
     )  # fmt: skip
     blob = {302: "The blob is elsewhere.", 304: "The caller has the bytes."}
     blob_failures = (*_GRAPH_FAILURES, 412)

@@ -193,11 +193,6 @@ def test_an_empty_actor_is_refused() -> None:
         omnigraph.create(fresh_uri(), schema=SCHEMA, actor=" ")
 
 
-def test_a_server_is_refused_with_a_reason() -> None:
-    with pytest.raises(errors.RemoteUnavailableError, match="not available in this version yet"):
-        omnigraph.connect("https://graphs.example/org")
-
-
 @pytest.mark.on_disk
 def test_connect_opens_what_open_opens(tmp_path: Path) -> None:
     uri = str(tmp_path / "org.omni")

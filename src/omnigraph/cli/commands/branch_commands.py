@@ -44,7 +44,7 @@ def create(
     echo_write(scope, "branch create", address)
     with open_graph(scope, address) as graph, handle_interrupts(lambda: _UNSURE):
         graph.create_branch(name, source=source)
-    document = {"uri": address, "from": source, "name": name, "actor_id": scope.actor}
+    document = {"uri": address, "from": source, "name": name, "actor_id": graph.actor}
     show(Fields(document, f"created branch {name} from {source}"), is_json=is_json)
 
 
@@ -61,5 +61,5 @@ def delete(scope: Scope, name: _NAME, is_json: JSON = False) -> None:
     echo_write(scope, "branch delete", address)
     with open_graph(scope, address) as graph, handle_interrupts(lambda: _UNSURE):
         graph.delete_branch(name)
-    document = {"uri": address, "name": name, "actor_id": scope.actor}
+    document = {"uri": address, "name": name, "actor_id": graph.actor}
     show(Fields(document, f"deleted branch {name}"), is_json=is_json)

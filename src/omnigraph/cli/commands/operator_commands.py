@@ -134,14 +134,15 @@ def alias(
     ] = None,
 ) -> None:
     """Run the stored query that an alias of the operator config stands for."""
-    from omnigraph.connection import call_stored_query
+    from omnigraph.cli.commands.query_commands import TableOptions, print_stored_rows
     from omnigraph.operator_config.alias_calls import build_call, find_alias
 
     _require_own_address(scope)
     found = find_alias(name, scope.config)
-    output.choose(found.format or scope.config.output)
+    chosen = output.choose(found.format or scope.config.output)
     given = read_json_object(params, params_path)
-    call_stored_query(build_call(found, arguments or [], given, scope.config))
+    call = build_call(found, arguments or [], given, scope.config)
+    print_stored_rows(call, chosen, TableOptions().build_layout(scope.config))
 
 
 def _require_own_address(scope: Scope) -> None:

@@ -43,6 +43,7 @@ from omnigraph.cli.views.query_views import (
 if TYPE_CHECKING:
     from omnigraph import Graph
     from omnigraph.operator_config import OperatorConfig
+    from omnigraph.operator_config.alias_calls import StoredQueryCall
     from omnigraph.query.ast import Statement
 
 _SIZE: Final = re.compile(r"(\d+)([KMGT]?)(?:i?B)?", re.IGNORECASE)
@@ -68,8 +69,10 @@ def query(  # noqa: PLR0913 — one group for each decision of the caller
     """Run a query that reads, and print its rows."""
     from omnigraph.query.ast import Explain
 
-    if source.is_stored:
-        _call_stored(scope, source, target)
+    layout = table.build_layout(scope.config)
+    if (call := _find_stored_call(scope, source, target)) is not None:
+        print_stored_rows(call, output.choose(scope.config.output), layout)
+        return
     parsed, params = source.parse(), source.read_parameters()
     file, text = parsed.file, parsed.source.text
     if file.statement is None:
@@ -103,30 +106,53 @@ def query(  # noqa: PLR0913 — one group for each decision of the caller
         is_of_branch = file.statement is None or isinstance(file.statement, Explain)
         read = (target.to_json(), snapshot.commit.id) if is_of_branch else (None, None)
         answer = ResultRows(name, read[0], columns, rows, read[1])
-    print_rows(answer, output.choose(scope.config.output), table.build_layout(scope.config))
+    print_rows(answer, output.choose(scope.config.output), layout)
 
 
-def _call_stored(
-    scope: Scope, source: QuerySource, target: ReadTarget, *, expects_mutation: bool = False
+def print_stored_rows(call: StoredQueryCall, chosen: OutputFormat, layout: TableLayout) -> None:
+    """Run a stored query of a server that reads, and print its rows."""
+    from omnigraph.connection import open_served
+
+    with open_served(call.server.url) as graph:
+        found = graph.invoke_query(call.query, call.to_json())
+    rows = found["rows"]
+    columns = found.get("columns") or sorted({name for row in rows for name in row})
+    target, commit_id = found["target"], found.get("graph_commit_id")
+    print_rows(ResultRows(found["query_name"], target, columns, rows, commit_id), chosen, layout)
+
+
+def _show_stored_mutation(
+    call: StoredQueryCall, *, expected: str | None, key: str | None, is_json: bool
 ) -> None:
-    """Run a stored query of a server; on a storage, a query needs its text."""
+    from omnigraph.client.document_decoding import decode_mutation
+    from omnigraph.connection import open_served
+
+    document = call.to_json() | ({} if key is None else {"key": key})
+    with open_served(call.server.url) as graph:
+        found = graph.invoke_query(call.query, document, if_commit=expected)
+    show(Mutated(decode_mutation(found)), is_json=is_json)
+
+
+def _find_stored_call(
+    scope: Scope, source: QuerySource, target: ReadTarget, *, expects_mutation: bool = False
+) -> StoredQueryCall | None:
+    """The call of a stored query of a server; on a storage, a query needs its text."""
+    if not source.is_stored:
+        return None
     from omnigraph.operator_config.address_resolver import is_served, split_served
 
     address = scope.resolve_address()
     if not is_served(address):
-        return
-    from omnigraph.connection import call_stored_query
+        return None
     from omnigraph.operator_config.alias_calls import StoredQueryCall
 
-    call_stored_query(
-        StoredQueryCall(
-            split_served(address, None, address),
-            source.name or "",
-            source.read_parameters() or {},
-            target.branch,
-            target.snapshot,
-            expects_mutation=expects_mutation,
-        )
+    return StoredQueryCall(
+        split_served(address, None, address),
+        source.name or "",
+        source.read_parameters() or {},
+        target.branch,
+        target.snapshot,
+        expects_mutation=expects_mutation,
     )
 
 
@@ -189,8 +215,11 @@ def mutate(  # noqa: PLR0913 — one parameter for each option
     is_json: JSON = False,
 ) -> None:
     """Run a query that inserts, updates or deletes, as one commit."""
-    if source.is_stored:
-        _call_stored(scope, source, ReadTarget(branch), expects_mutation=True)
+    call = _find_stored_call(scope, source, ReadTarget(branch), expects_mutation=True)
+    if call is not None:
+        _require_no_stored_options(message, is_dry_run=is_dry_run)
+        _show_stored_mutation(call, expected=expected, key=key, is_json=is_json)
+        return
     parsed, params = source.parse(), source.read_parameters()
     file, text = parsed.file, parsed.source.text
     if file.statement is not None:
@@ -219,6 +248,11 @@ def mutate(  # noqa: PLR0913 — one parameter for each option
         if result.commit is not None:
             outcome = f"commit {result.commit.id} was written"
     show(Mutated(result), is_json=is_json)
+
+
+def _require_no_stored_options(message: str | None, *, is_dry_run: bool) -> None:
+    if message is not None or is_dry_run:
+        fail("a stored query takes neither --message nor --dry-run")
 
 
 @contextmanager

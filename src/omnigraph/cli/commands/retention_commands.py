@@ -200,5 +200,5 @@ def delete(scope: Scope, name: _NAME, is_json: JSON = False) -> None:
     echo_write(scope, "tag delete", address)
     with open_graph(scope, address) as graph, handle_interrupts(lambda: _UNSURE_TAG):
         graph.delete_tag(name)
-    document = {"uri": address, "name": name, "actor_id": scope.actor}
+    document = {"uri": address, "name": name, "actor_id": graph.actor}
     show(Fields(document, f"deleted tag {name}"), is_json=is_json)

@@ -13,7 +13,7 @@ from unit.cli.small_company import ADD, EVERYONE, Answer, Run
 CONFIG = """\
 operator: {actor: ada}
 servers:
-  prod: {url: "https://h.example/base"}
+  prod: {url: "http://127.0.0.1:9/base"}
 clusters:
   lake: {root: roots/lake}
 profiles:
@@ -23,7 +23,8 @@ profiles:
 aliases:
   triage: {server: prod, graph: spike, query: weekly, args: [since], params: {limit: 20}}
 """
-REMOTE = "remote graphs are not available in this version yet"
+# Nothing listens there: a request was made, and went nowhere.
+REMOTE = "[Errno 111] Connection refused"
 READ = ("query", "-e", EVERYONE)
 WRITE = ("mutate", "-e", ADD, "--params", '{"name": "zoe"}')
 DIRECT = (
@@ -52,6 +53,11 @@ DATA = (
     ("tag", "list"),
     ("diff", "main"),
 )
+
+
+@pytest.fixture(autouse=True)
+def _without_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("omnigraph.client.http_transport.BACKOFF_S", 0.0)
 
 
 @pytest.fixture
@@ -93,7 +99,7 @@ def test_a_verb_of_data_reaches_the_address_of_a_server(
 ) -> None:
     del home
     for flags in (("--server", "prod", "--graph", "kb"), ("--profile", "served")):
-        refused(run(*verb, *flags, "--quiet"), f"https://h.example/base/graphs/kb: {REMOTE}")
+        refused(run(*verb, *flags, "--quiet"), "http://127.0.0.1:9/base/graphs/kb")
     refused(run(*verb, "--cluster", "./x"), "is a data verb and does not take --cluster")
     refused(run(*verb, "--profile", "held"), "does not work on a cluster")
 
@@ -125,12 +131,12 @@ def test_a_write_on_a_server_asks_for_consent_first(run: Run, home: Path) -> Non
     flags = ("--server", "prod", "--graph", "kb")
     refused(run("branch", "delete", "x", *flags), "--yes")
     asked = run("branch", "delete", "x", *flags, "--yes")
-    refused(asked, "omnigraph branch delete → https://h.example/base/graphs/kb (served)", REMOTE)
+    refused(asked, "omnigraph branch delete → http://127.0.0.1:9/base/graphs/kb (served)", REMOTE)
 
 
 def test_a_stored_query_is_called_on_a_server_alone(run: Run, home: Path, store: Path) -> None:
     del home
-    url = "https://h.example/base/graphs/kb/queries/weekly"
+    url = "http://127.0.0.1:9/base/graphs/kb"
     refused(run("query", "weekly", "--profile", "served"), f"{url}: {REMOTE}")
     refused(run("mutate", "weekly", "--profile", "served"), f"{url}: {REMOTE}")
     refused(run("query", "weekly", "--store", store), "needs a server")
@@ -155,7 +161,7 @@ def test_defaults_select_a_graph_and_its_actor(
     assert answer(*READ)["row_count"] == 5
     refused(run("snapshot", "--graph", "x"), "already one graph")
     configure(home, "defaults: {server: prod, default_graph: kb}\n")
-    refused(run("snapshot"), f"https://h.example/base/graphs/kb: {REMOTE}")
+    refused(run("snapshot"), f"http://127.0.0.1:9/base/graphs/kb: {REMOTE}")
     assert run("snapshot", store).exit_code == 0
     people = store.parent / "people.jsonl"
     configure(home, f"defaults: {{store: {store}}}\n")
@@ -239,7 +245,7 @@ def test_profiles_are_listed_with_what_they_stand_for(
         "name": "served",
         "scope_kind": "server",
         "target": "prod",
-        "endpoint": "https://h.example/base",
+        "endpoint": "http://127.0.0.1:9/base",
         "default_graph": "kb",
         "output_format": "table",
     }
@@ -297,7 +303,7 @@ def test_config_show_says_what_decided_each_value(
     assert found["home"] == (str(home), "$OMNIGRAPH_HOME")
     assert found["profile"] == ("served", "$OMNIGRAPH_PROFILE")
     assert found["address"] == (
-        "https://h.example/base/graphs/other",
+        "http://127.0.0.1:9/base/graphs/other",
         f"$OMNIGRAPH_PROFILE, {home}/config.yaml:7",
     )
     assert found["graph"] == ("other", "--graph")
@@ -312,7 +318,7 @@ def test_config_show_says_what_decided_each_value(
 
 def test_an_alias_binds_its_arguments(run: Run, home: Path) -> None:
     del home
-    url = "https://h.example/base/graphs/spike/queries/weekly"
+    url = "http://127.0.0.1:9/base/graphs/spike"
     refused(run("alias", "triage", "5"), f"{url}: {REMOTE}")
     refused(run("alias", "triage", "5", "6"), "takes 1 arguments", "its arguments: since")
     refused(run("alias", "nope"), "no alias has the name 'nope'", "known are triage")

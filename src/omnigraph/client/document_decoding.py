@@ -1,0 +1,157 @@
+"""Documents of a server as the results that a graph in this process returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from omnigraph.changes.type_difference import Counts
+from omnigraph.engine.arguments import datetime_of
+from omnigraph.engine.commit import Commit
+from omnigraph.engine.entity_changes import EntityChange
+from omnigraph.engine.feed import Block, Cause, ChangesPage, FeedPage
+from omnigraph.engine.write_results import (
+    LoadResult,
+    MergeResult,
+    MergeSummary,
+    MutationResult,
+    TableInfo,
+)
+from omnigraph.schema.accepted_schema import TypeKey, TypeKind
+from omnigraph.versioning.record import MAIN_BRANCH
+
+JsonObject = Mapping[str, Any]  # Any: a JSON document
+
+
+def decode_commit(document: JsonObject) -> Commit:
+    """A commit; its key is not in a document."""
+    parents = (document["parent_commit_id"], document["merged_parent_commit_id"])
+    return Commit(
+        id=document["graph_commit_id"],
+        branch=document["graph_branch"] or MAIN_BRANCH,
+        version=document["graph_manifest_version"],
+        parents=tuple(each for each in parents if each is not None),
+        actor=document["actor_id"],
+        message=document.get("message"),
+        created_at=datetime_of(document["created_at"]),
+        is_maintenance=document.get("maintenance", False),
+        preferred=tuple(sorted(document.get("preferred", {}).items())),
+        reverts=document.get("reverts"),
+    )
+
+
+def decode_optional_commit(document: JsonObject | None) -> Commit | None:
+    """A commit, where there is one."""
+    return None if document is None else decode_commit(document)
+
+
+def decode_load(document: JsonObject, *, uri: str) -> LoadResult:
+    """What a load did."""
+    return LoadResult(
+        uri=uri,
+        branch=document["branch"],
+        mode=document["mode"],
+        nodes={each["name"]: each["entities_loaded"] for each in document["nodes"]},
+        edges={each["name"]: each["entities_loaded"] for each in document["edges"]},
+        commit=decode_commit(document["commit"]),
+        rejected=document.get("rejected"),
+        is_dry=document.get("dry_run", False),
+    )
+
+
+def decode_mutation(document: JsonObject) -> MutationResult:
+    """What a mutation did."""
+    return MutationResult(
+        branch=document["branch"],
+        query_name=document["query_name"],
+        affected_nodes=document["affected_nodes"],
+        affected_edges=document["affected_edges"],
+        actor=document["actor_id"],
+        commit=decode_optional_commit(document["commit"]),
+        is_dry=document.get("dry_run", False),
+    )
+
+
+def decode_merge(document: JsonObject) -> MergeResult:
+    """What became of a merge."""
+    return MergeResult(
+        outcome=document["outcome"],
+        source=document["source"],
+        target=document["target"],
+        actor=document["actor_id"],
+        commit=decode_optional_commit(document.get("commit")),
+        done=_decode_summary(document),
+        branch_deleted=document.get("branch_deleted"),
+        branch_delete_error=document.get("branch_delete_error"),
+    )
+
+
+def _decode_summary(document: JsonObject) -> MergeSummary:
+    return MergeSummary(
+        counts={
+            TypeKey(TypeKind(each["entity_kind"]), each["type_name"]): Counts(
+                each["inserted"], each["updated"], each["deleted"]
+            )
+            for each in document.get("changes", ())
+        },
+        schema_steps=tuple(document.get("schema_changes", ())),
+        warnings=tuple(document.get("warnings", ())),
+        preferred=document.get("preferred", {}),
+    )
+
+
+def decode_table(document: JsonObject) -> TableInfo:
+    """Where a type lies."""
+    return TableInfo(
+        kind=document["entity_kind"],
+        type_name=document["type_name"],
+        path=document["dataset_path"],
+        version=f"{document['published_dataset_version']:016x}",
+        rows=document["entity_count"],
+    )
+
+
+def decode_changes_page(document: JsonObject) -> ChangesPage:
+    """A page of what a commit changed."""
+    changes = tuple(map(_decode_change, document["changes"]))
+    return ChangesPage(_decode_cause(document["cause"]), changes, document.get("next_page_token"))
+
+
+def decode_feed_page(document: JsonObject) -> FeedPage:
+    """A page of a poll; only its last block is known to have the cursor of the page."""
+    last = len(document["blocks"]) - 1
+    cursor = document.get("cursor")
+    blocks = tuple(
+        _decode_block(each, cursor if place == last else None)
+        for place, each in enumerate(document["blocks"])
+    )
+    token = document.get("next_page_token")
+    return FeedPage(blocks, token, cursor=cursor, caught_up=document.get("caught_up"))
+
+
+def _decode_block(document: JsonObject, cursor: str | None) -> Block:
+    changes = tuple(map(_decode_change, document["changes"]))
+    return Block(_decode_cause(document["cause"]), changes, cursor)
+
+
+def _decode_cause(document: JsonObject) -> Cause:
+    parents = (document.get("parent_commit_id"), document.get("merged_parent_commit_id"))
+    return Cause(
+        commit_id=document["graph_commit_id"],
+        parents=tuple(each for each in parents if each is not None),
+        branch=document["authored_branch"],
+        actor=document.get("actor_id"),
+        authored_at=document["authored_at"],
+    )
+
+
+def _decode_change(document: JsonObject) -> EntityChange:
+    return EntityChange(
+        kind=document["kind"],
+        type_id=document["type"]["id"],
+        type_name=document["type"]["name"],
+        id=document["id"],
+        op=document["op"],
+        before=document.get("before"),
+        after=document.get("after"),
+    )

@@ -1,0 +1,183 @@
+"""Requests to one graph on a server: their addresses, their token, and when one is sent again.
+
+A request that only reads is sent again when a connection breaks. A write is sent again only if it
+never reached the server, or if it has a key, with which the server answers what it did before.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+from urllib.parse import quote
+
+import httpx
+
+from omnigraph.client.error_decoding import decode_failure
+from omnigraph.errors import InDoubtError, OmnigraphError, RemoteUnavailableError
+from omnigraph.http_client import Retries, UnavailableError, open_client
+
+Json = Any  # Any: whatever JSON holds
+JSON_TYPE: Final = "application/json"
+LINES_TYPE: Final = "application/x-ndjson"
+BYTES_TYPE: Final = "application/octet-stream"
+ARROW_TYPE: Final = "application/vnd.apache.arrow.stream"
+IF_COMMIT_HEADER: Final = "Omnigraph-If-Graph-Commit"
+
+# A query may run for long without a byte of an answer; a connection is there soon or never.
+_READ_TIMEOUT_S: Final = 600.0
+_CONNECT_TIMEOUT_S: Final = 10.0
+_ATTEMPTS: Final = 4
+BACKOFF_S: Final = 0.2
+# Failures of a request of which no byte was sent.
+_UNSENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+Query = Sequence[tuple[str, str]]
+_Sent = TypeVar("_Sent")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request: where it goes below the graph, and what it carries.
+
+    `source` is the text that diagnostics of a failure are about. A write that `is_repeatable` has a
+    key.
+    """
+
+    method: str
+    segments: tuple[str, ...]
+    query: Query = ()
+    document: Json = None
+    content: bytes | None = field(default=None, repr=False)
+    content_type: str = JSON_TYPE
+    accept: str = JSON_TYPE
+    headers: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+    is_write: bool = False
+    is_repeatable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer that is a success."""
+
+    content: bytes = field(repr=False)
+    content_type: str
+    headers: Mapping[str, str]
+
+    def read_json(self) -> Json:
+        """The document of the answer."""
+        return json.loads(self.content)
+
+
+class HttpTransport:
+    """Sends requests to a graph; safe to share between threads."""
+
+    def __init__(self, url: str, token: str | None) -> None:
+        self.url = url.rstrip("/")
+        # Who wrote last, as the server says: it knows by the token.
+        self.actor: str | None = None
+        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._client = open_client(_READ_TIMEOUT_S)
+        self._client.timeout = httpx.Timeout(_READ_TIMEOUT_S, connect=_CONNECT_TIMEOUT_S)
+
+    def close(self) -> None:
+        """Give connections back."""
+        self._client.close()
+
+    def get(self, *segments: str, query: Query = ()) -> Json:
+        """The document of a resource."""
+        return self.send(Call("GET", segments, query)).read_json()
+
+    def send(self, call: Call) -> Reply:
+        """The answer to a request; every failure is an error of the tree."""
+        with self._translate_failures(call):
+            return self._retry(call, lambda: self._send_once(call))
+
+    def send_write(self, call: Call) -> dict[str, Any]:  # Any: a JSON document
+        """The document that a write answers, which also says who wrote."""
+        found: dict[str, Any] = self.send(call).read_json()  # Any: as above
+        self.actor = found.get("actor_id", self.actor)
+        return found
+
+    @contextmanager
+    def stream(self, call: Call) -> Iterator[Iterator[bytes]]:
+        """The body of an answer as it comes; one that breaks off is an error."""
+        with self._translate_failures(call):
+            response = self._retry(call, lambda: self._open_stream(call))
+            try:
+                yield response.iter_bytes()
+            finally:
+                response.close()
+
+    def _retry(self, call: Call, send: Callable[[], _Sent]) -> _Sent:
+        def attempt() -> _Sent:
+            try:
+                return send()
+            except httpx.RequestError as failure:
+                is_safe = not call.is_write or call.is_repeatable or isinstance(failure, _UNSENT)
+                if is_safe and isinstance(failure, httpx.TransportError):
+                    raise UnavailableError(str(failure) or type(failure).__name__) from failure
+                raise
+
+        return Retries(_ATTEMPTS, BACKOFF_S).run(attempt)
+
+    def _send_once(self, call: Call) -> Reply:
+        response = self._client.send(self._build_request(call))
+        self._require_success(call, response)
+        return _build_reply(response)
+
+    def _open_stream(self, call: Call) -> httpx.Response:
+        response = self._client.send(self._build_request(call), stream=True)
+        if not response.is_success:
+            response.read()
+            response.close()
+        self._require_success(call, response)
+        return response
+
+    def _build_request(self, call: Call) -> httpx.Request:
+        path = "/".join(quote(each, safe="") for each in call.segments)
+        content = call.content if call.document is None else json.dumps(call.document).encode()
+        carried = {} if content is None else {"Content-Type": call.content_type}
+        return self._client.build_request(
+            call.method,
+            f"{self.url}/{path}" if path else self.url,
+            params=list(call.query) or None,
+            content=content,
+            headers={"Accept": call.accept, **carried, **call.headers, **self._headers},
+        )
+
+    def _require_success(self, call: Call, response: httpx.Response) -> None:
+        if response.is_success:
+            return
+        failure = decode_failure(
+            response.status_code, response.content, url=self.url, source=call.source
+        )
+        if isinstance(failure, RemoteUnavailableError) and not call.is_write:
+            raise UnavailableError(failure.message, status=response.status_code) from failure
+        raise failure
+
+    @contextmanager
+    def _translate_failures(self, call: Call) -> Iterator[None]:
+        """Around a request: what became of it as an error of the tree."""
+        try:
+            yield
+        except OmnigraphError:
+            raise
+        except UnavailableError as failure:
+            raise RemoteUnavailableError(self.url, str(failure)) from failure
+        except httpx.HTTPError as failure:
+            raise self._describe_broken(call, failure) from failure
+
+    def _describe_broken(self, call: Call, failure: httpx.HTTPError) -> OmnigraphError:
+        reason = str(failure) or type(failure).__name__
+        if call.is_write:
+            return InDoubtError(f"{self.url}: the connection broke during a write: {reason}")
+        return RemoteUnavailableError(self.url, reason)
+
+
+def _build_reply(response: httpx.Response) -> Reply:
+    content_type = response.headers.get("content-type", "").partition(";")[0].strip()
+    return Reply(response.content, content_type, response.headers)

@@ -1,0 +1,319 @@
+"""A branch of a graph on a server."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.bulk.task_runner import StageProgress
+from omnigraph.client import document_decoding as decoding
+from omnigraph.client.http_transport import (
+    IF_COMMIT_HEADER,
+    JSON_TYPE,
+    LINES_TYPE,
+    Call,
+    HttpTransport,
+    Query,
+)
+from omnigraph.client.load_bodies import name_places, read_body
+from omnigraph.client.remote_feed import RemoteBaseline, RemoteFeed
+from omnigraph.client.remote_snapshot import RemoteSnapshot, run_read
+from omnigraph.client.remote_states import (
+    RemoteHandle,
+    build_filters,
+    build_query,
+    format_state,
+)
+from omnigraph.engine import arguments, feed
+from omnigraph.engine.branch import Branch
+from omnigraph.engine.commit import Commit
+from omnigraph.engine.entity_changes import parse_filters
+from omnigraph.engine.load_dispatch import (
+    AnySource,
+    DialectName,
+    LoadEngineName,
+    LoadModeName,
+    OnErrorName,
+)
+from omnigraph.engine.read_requests import QueryText, ReadEngine, read_query_text
+from omnigraph.engine.refs import StateRef
+from omnigraph.engine.retries import retry_conflicts
+from omnigraph.engine.write_results import LoadResult, MergeResult, MutationResult, SchemaResult
+from omnigraph.execution.query_budget import Cancellation
+from omnigraph.execution.result import Result
+from omnigraph.query.query_settings import SettingValue
+from omnigraph.schema import accept_schema, load_catalog
+from omnigraph.schema.migration import MigrationPlan, plan_migration
+from omnigraph.writers.inputs import Progress
+from omnigraph.writers.merge.conflict_kinds import parse_preferences
+
+if TYPE_CHECKING:
+    from omnigraph.client.remote_graph import RemoteGraph
+
+
+class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see RemoteHandle
+    """The same as a branch of storage, by its name: one that is made again is found again."""
+
+    def __init__(self, graph: RemoteGraph, name: str) -> None:
+        self.graph = graph
+        self.transport: HttpTransport = graph.transport
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._name
+
+    def snapshot(self) -> RemoteSnapshot:
+        """The graph as it is now, pinned."""
+        commit = next(self.commits(limit=1))
+        return RemoteSnapshot(self.transport, commit, self._name)
+
+    def commits(self, *, limit: int | None = None) -> Iterator[Commit]:
+        """Its commits, newest first, with those it started from and those of maintenance."""
+        count = arguments.require_optional_count("limit", limit)
+        found = self.transport.get("commits", query=build_query(branch=self._name, limit=count))
+        return map(decoding.decode_commit, found["commits"][:count])
+
+    def query(  # noqa: PLR0913 — one keyword for each decision of the caller
+        self,
+        text: QueryText,
+        *,
+        name: str | None = None,
+        params: Mapping[str, object] | None = None,
+        timeout: float | None = None,
+        memory: int | None = None,
+        settings: Mapping[str, SettingValue] | None = None,
+        cancel: Cancellation | None = None,
+        engine: ReadEngine = "local",
+    ) -> Result:
+        """Run a read on the newest snapshot; see `Snapshot.query`."""
+        if engine == "spark" or cancel is not None:
+            self._refuse("a read on Spark, or one that is cancelled,")
+        source = read_query_text(text)
+        document = {
+            "query": source,
+            "name": name,
+            "params": arguments.normalize_parameters(params),
+            "timeout": timeout,
+            "memory": memory,
+            "settings": None if settings is None else dict(settings),
+            "branch": self._name,
+        }
+        return run_read(self.transport, ("query",), document, source)
+
+    def mutate(  # noqa: PLR0913 — one keyword for each decision of the caller
+        self,
+        text: QueryText,
+        *,
+        name: str | None = None,
+        params: Mapping[str, object] | None = None,
+        if_commit: Commit | str | None = None,
+        message: str | None = None,
+        key: str | None = None,
+        retries: int = 0,
+        dry_run: bool = False,
+    ) -> MutationResult:
+        """Run a mutation: one commit for all its statements, none when nothing changes."""
+        source = read_query_text(text)
+        document = {
+            "query": source,
+            "name": name,
+            "params": arguments.normalize_parameters(params),
+            "branch": self._name,
+            "message": message,
+            "key": arguments.require_optional_key(key),
+            "dry_run": dry_run or None,
+        }
+        segments: tuple[str, ...] = ("mutate",)
+        headers = {}
+        if if_commit is not None:
+            segments = ("mutate", "if-graph-commit")
+            headers = {IF_COMMIT_HEADER: format_commit(if_commit)}
+
+        def run() -> MutationResult:
+            found = self._write(segments, document, headers=headers, source=source)
+            return decoding.decode_mutation(found)
+
+        return retry_conflicts(run, retries=arguments.require_count("retries", retries))
+
+    def load(  # noqa: PLR0913 — one keyword for each decision of the caller
+        self,
+        source: AnySource,
+        *,
+        mode: LoadModeName,
+        type: str | None = None,  # noqa: A002
+        dialect: DialectName = "strict",
+        if_commit: Commit | str | None = None,
+        message: str | None = None,
+        key: str | None = None,
+        engine: LoadEngineName = "auto",
+        on_error: OnErrorName = "fail",
+        rejects: str | os.PathLike[str] | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,  # noqa: ARG002 — a server reports none
+        stages: StageProgress | None = None,  # noqa: ARG002 — a server reports none
+    ) -> LoadResult:
+        """Write entities in one commit or none: the source is sent as JSON lines."""
+        if engine == "spark" or on_error != "fail" or rejects is not None:
+            self._refuse("a load on Spark, or one that leaves records out,")
+        body = read_body(source, url=self.transport.url)
+        fields: dict[str, object] = {
+            "branch": self._name,
+            "mode": str(mode),
+            "type": type,
+            "message": message,
+            "key": arguments.require_optional_key(key),
+            "if_commit": None if if_commit is None else format_commit(if_commit),
+            "dry_run": dry_run or None,
+        }
+        with name_places(source):
+            if dialect == "compatible":
+                document = {**fields, "data": body.decode(), "dialect": dialect}
+                found = self._write(("load",), document)
+            else:
+                query = build_query(**fields)
+                found = self._write(("load", "ndjson"), {"key": key}, query=query, content=body)
+        return decoding.decode_load(found, uri=self.graph.uri)
+
+    def merge(  # type: ignore[override]  # noqa: PLR0913 — without the overloads of a plan
+        self,
+        source: StateRef,
+        *,
+        prefer: Any = None,  # Any: a side, or a side by kind
+        delete_branch: bool = False,
+        message: str | None = None,
+        if_commit: Commit | str | None = None,
+        key: str | None = None,
+        dry_run: bool = False,
+    ) -> MergeResult:
+        """Bring what another branch, or any other state, changed into this one."""
+        if dry_run:
+            self._refuse("a merge that is only planned")
+        document = {
+            "source": format_state("source", source),
+            "target": self._name,
+            "delete_branch": delete_branch,
+            "prefer": None if prefer is None else parse_preferences(prefer),
+            "message": message,
+            "if_commit": None if if_commit is None else format_commit(if_commit),
+            "key": arguments.require_optional_key(key),
+        }
+        return decoding.decode_merge(self._write(("branches", "merge"), document))
+
+    def plan_schema(self, text: str) -> MigrationPlan:
+        """The steps to a schema from the text of the one in force."""
+        arguments.require_text("text", text)
+        accepted = accept_schema(load_catalog(self.schema)).schema
+        return plan_migration(accepted, load_catalog(text))
+
+    def apply_schema(
+        self,
+        text: str,
+        *,
+        message: str | None = None,
+        key: str | None = None,
+        if_schema: str | None = None,
+        dry_run: bool = False,
+    ) -> SchemaResult:
+        """Bring a schema into force on this branch; the others keep theirs."""
+        plan = self.plan_schema(text)
+        if dry_run:
+            return SchemaResult(self.graph.uri, plan, None, self.version, is_dry=True)
+        document = {
+            "schema_source": text,
+            "branch": self._name,
+            "message": message,
+            "key": arguments.require_optional_key(key),
+            "if_schema": if_schema,
+        }
+        found = self._write(("schema", "apply"), document, source=text)
+        version = found["graph_manifest_version"]
+        commit = None
+        if found["applied"]:
+            commit = next((each for each in self.commits(limit=1) if each.version == version), None)
+        return SchemaResult(self.graph.uri, plan, commit, version)
+
+    def changes(  # noqa: PLR0913 — one keyword for each decision of the caller
+        self,
+        *,
+        cursor: str | None = None,
+        start: str | None = None,
+        page_token: str | None = None,
+        limit: int | None = None,
+        bytes_max: int | None = None,
+        commits_max: int | None = None,
+        kinds: Collection[str] | None = None,
+        types: Collection[str] | None = None,
+        ops: Collection[str] | None = None,
+    ) -> feed.FeedPage:
+        """A page of what was committed after a position; the server bounds bytes and commits."""
+        if bytes_max is not None or commits_max is not None:
+            self._refuse("a bound of bytes or commits")
+        origin = feed.parse_origin(start, cursor, page_token)
+        return self._follow_changes(kinds, types, ops).poll(origin, feed.parse_limits(limit))
+
+    def follow(
+        self,
+        *,
+        cursor: str | None = None,
+        start: str | None = None,
+        poll_s: float = feed.POLL_S,
+        kinds: Collection[str] | None = None,
+        types: Collection[str] | None = None,
+        ops: Collection[str] | None = None,
+    ) -> Iterator[feed.Block]:
+        """What every commit after a position changed, without end.
+
+        Of the blocks of one answer only the last one has a cursor.
+        """
+        origin = feed.parse_origin(start, cursor, None)
+        followed = self._follow_changes(kinds, types, ops)
+        return feed.follow(followed, origin, limits=feed.Limits(), poll_s=poll_s)
+
+    def baseline(
+        self,
+        *,
+        kinds: Collection[str] | None = None,
+        types: Collection[str] | None = None,
+        ops: Collection[str] | None = None,
+    ) -> RemoteBaseline:
+        """Every entity as of now, and then the cursor to follow the branch from there."""
+        parse_filters(kinds, types, ops)
+        return RemoteBaseline(self.transport, self._name, build_filters(kinds, types, ops))
+
+    def _follow_changes(self, kinds: Any, types: Any, ops: Any) -> RemoteFeed:  # Any: to be checked
+        parse_filters(kinds, types, ops)
+        return RemoteFeed(self.transport, self._name, build_filters(kinds, types, ops))
+
+    def _write(
+        self,
+        segments: tuple[str, ...],
+        document: Mapping[str, Any],  # Any: JSON values
+        *,
+        query: Query = (),
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        source: str = "",
+    ) -> dict[str, Any]:  # Any: a JSON document
+        """The answer to a write; one with a key may be sent again."""
+        given = {name: value for name, value in document.items() if value is not None}
+        call = Call(
+            "POST",
+            segments,
+            query,
+            document=given if content is None else None,
+            content=content,
+            content_type=JSON_TYPE if content is None else LINES_TYPE,
+            headers=headers or {},
+            source=source,
+            is_write=True,
+            is_repeatable="key" in given,
+        )
+        return self.transport.send_write(call)
+
+
+def format_commit(commit: Commit | str) -> str:
+    """The id of a commit that a write expects."""
+    return commit.id if isinstance(commit, Commit) else arguments.require_text("if_commit", commit)

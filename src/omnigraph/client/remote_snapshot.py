@@ -1,0 +1,221 @@
+"""A graph on a server as of one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.client.document_decoding import decode_table
+from omnigraph.client.http_transport import (
+    ARROW_TYPE,
+    BYTES_TYPE,
+    JSON_TYPE,
+    LINES_TYPE,
+    Call,
+    HttpTransport,
+    Query,
+)
+from omnigraph.client.remote_states import RemoteHandle
+from omnigraph.client.result_columns import describe_column
+from omnigraph.engine import arguments
+from omnigraph.engine.blob_reader import Blob
+from omnigraph.engine.commit import Commit
+from omnigraph.engine.read_requests import QueryText, ReadEngine, read_query_text, require_engine
+from omnigraph.engine.snapshot import EntityKind, Snapshot
+from omnigraph.engine.write_results import TableInfo
+from omnigraph.errors import OmnigraphError, TypeNotFoundError
+from omnigraph.execution.query_budget import Cancellation
+from omnigraph.execution.result import Result
+from omnigraph.lang.spellcheck import suggest_similar
+from omnigraph.query.query_settings import SettingValue
+from omnigraph.schema.schema_shape import JsonObject
+
+
+class RemoteSnapshot(RemoteHandle, Snapshot):  # type: ignore[override]  # see RemoteHandle
+    """The same questions give the same answers for ever; each is a request."""
+
+    def __init__(self, transport: HttpTransport, commit: Commit, branch: str) -> None:
+        self.transport = transport
+        self._commit = commit
+        self._branch = branch
+
+    @property
+    def uri(self) -> str:
+        """The address of its graph."""
+        return self.transport.url
+
+    @property
+    def branch(self) -> str:
+        """The branch it was taken of."""
+        return self._branch
+
+    @property
+    def version(self) -> int:
+        """How many commits the branch had before its commit."""
+        return self._commit.version
+
+    @property
+    def commit(self) -> Commit:
+        """The commit that made it."""
+        return self._commit
+
+    @cached_property
+    def schema(self) -> str:
+        """The text of the schema that was in force."""
+        found: str = self.transport.get("schema", query=self._state)["schema_source"]
+        return found
+
+    @property
+    def _state(self) -> Query:
+        return [("snapshot", self._commit.id)]
+
+    def query(  # noqa: PLR0913 — one keyword for each decision of the caller
+        self,
+        text: QueryText,
+        *,
+        name: str | None = None,
+        params: Mapping[str, object] | None = None,
+        timeout: float | None = None,
+        memory: int | None = None,
+        settings: Mapping[str, SettingValue] | None = None,
+        cancel: Cancellation | None = None,
+        engine: ReadEngine = "local",
+    ) -> Result:
+        """Run a read; see `Snapshot.query`. A read of a server runs there to its end."""
+        if require_engine(engine) == "spark" or cancel is not None:
+            self._refuse("a read on Spark, or one that is cancelled,")
+        source = read_query_text(text)
+        document = {
+            "query": source,
+            "name": name,
+            "params": arguments.normalize_parameters(params),
+            "timeout": timeout,
+            "memory": memory,
+            "settings": None if settings is None else dict(settings),
+            "snapshot": self._commit.id,
+        }
+        return run_read(self.transport, ("query",), document, source)
+
+    def export(self, *, types: Collection[str] | None = None) -> Iterator[bytes]:
+        """Everything, or some types, as chunks of whole JSON lines that a load reads back."""
+        names = arguments.require_optional_texts("types", types)
+        document = {"snapshot": self._commit.id, "type_names": names}
+        return iter_lines(self.transport, ("export",), document)
+
+    def blob(
+        self,
+        kind: EntityKind,
+        type_name: str,
+        entity_id: str,
+        property: str,  # noqa: A002
+    ) -> Blob:
+        """The blob of a property; one that is null or missing is not found."""
+        fields = {"entity": kind, "type": type_name, "id": entity_id, "property": property}
+        return open_blob(self.transport, [*fields.items(), *self._state])
+
+    def count(self, type_name: str, kind: EntityKind | None = None) -> int:
+        """How many entities a type has; of a node and an edge type of one name, the nodes."""
+        tables = self.tables()
+        wanted = ("node", "edge") if kind is None else (kind,)
+        for each in wanted:
+            for table in tables:
+                if (table.kind, table.type_name) == (each, type_name):
+                    return table.rows
+        names = sorted({table.type_name for table in tables})
+        raise TypeNotFoundError(type_name, hint=suggest_similar(type_name, names))
+
+    def tables(self) -> list[TableInfo]:
+        """The table of every type, edges before nodes, then by name."""
+        return [decode_table(each) for each in self.to_json()["datasets"]]
+
+    def to_json(self) -> JsonObject:
+        """The document of a snapshot, by the name of its branch."""
+        found: JsonObject = self.transport.get("snapshot", query=self._state)
+        return found | {"graph_branch": self._branch}
+
+    def __repr__(self) -> str:
+        return f"Snapshot({self._branch!r}, version={self.version}, commit={self._commit.id!r})"
+
+
+def run_read(
+    transport: HttpTransport,
+    segments: tuple[str, ...],
+    document: dict[str, Any],  # Any: JSON values
+    source: str,
+) -> Result:
+    """The rows of a read, in Arrow if the server has it."""
+    accept = f"{ARROW_TYPE}, {JSON_TYPE};q=0.9"
+    given = {name: value for name, value in document.items() if value is not None}
+    reply = transport.send(Call("POST", segments, document=given, accept=accept, source=source))
+    if reply.content_type == ARROW_TYPE:
+        rows = pa.ipc.open_stream(reply.content).read_all()
+    else:
+        rows = _build_table(reply.read_json())
+    return Result(tuple(map(describe_column, rows.schema)), rows)
+
+
+def _build_table(document: dict[str, Any]) -> pa.Table:  # Any: JSON values
+    """The rows of a document; their types are those of JSON."""
+    rows = document["rows"]
+    names = document.get("columns") or sorted({name for row in rows for name in row})
+    return pa.table({name: pa.array([row.get(name) for row in rows]) for name in names})
+
+
+def iter_lines(
+    transport: HttpTransport, segments: tuple[str, ...], document: JsonObject
+) -> Iterator[bytes]:
+    """Chunks of whole lines of an answer."""
+    given = {name: value for name, value in document.items() if value is not None}
+    call = Call("POST", segments, document=given, accept=LINES_TYPE)
+    rest = b""
+    with transport.stream(call) as chunks:
+        for chunk in chunks:
+            whole, separator, rest_of_chunk = chunk.rpartition(b"\n")
+            if separator:
+                yield rest + whole + separator
+                rest = rest_of_chunk
+            else:
+                rest += chunk
+    if rest:
+        yield rest + b"\n"
+
+
+class _RemoteBytes:
+    """The bytes of a blob, a range per request; they stay those of its tag."""
+
+    def __init__(self, transport: HttpTransport, query: Query, size: int, etag: str) -> None:
+        self._transport = transport
+        self._query = query
+        self._size = size
+        self._etag = etag
+
+    def get_size(self) -> int:
+        """How many bytes there are."""
+        return self._size
+
+    def read(self, start: int = 0, end: int | None = None) -> bytes:
+        """The bytes of a half-open range, by default all of them."""
+        end = self._size if end is None else end
+        if start == end:
+            return b""
+        headers = {"Range": f"bytes={start}-{end - 1}", "If-Match": self._etag}
+        call = Call("GET", ("blob",), self._query, accept=BYTES_TYPE, headers=headers)
+        return self._transport.send(call).content
+
+
+def open_blob(transport: HttpTransport, query: Query) -> Blob:
+    """A blob of a server: its size and tag are asked for, its bytes when they are read."""
+    try:
+        head = transport.send(Call("HEAD", ("blob",), query, accept=BYTES_TYPE)).headers
+    except OmnigraphError as failure:
+        # An answer to HEAD has no body: that of GET says why.
+        transport.send(Call("GET", ("blob",), query, accept=BYTES_TYPE, headers=_FIRST_BYTE))
+        raise failure from None
+    size, etag = int(head["content-length"]), head.get("etag", "")
+    return Blob(_RemoteBytes(transport, query, size, etag), etag=etag)
+
+
+_FIRST_BYTE = {"Range": "bytes=0-0"}

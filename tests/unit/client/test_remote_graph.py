@@ -1,0 +1,235 @@
+"""A graph on a server from Python: the classes, results and errors of a graph on storage."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import omnigraph
+from omnigraph import errors
+from omnigraph.client.remote_graph import open_remote
+from omnigraph.engine import Branch, Graph, Snapshot
+from served import serve_people
+
+NAMES = """query names() {
+  match { $p: Person } return { $p.name as name, $p.age as age } order { $p.name }
+}"""
+HIRE = "query hire($name: String) { insert Person { name: $name } }"
+
+ADA = [{"type": "Person", "data": {"name": "ada"}}]
+TOKEN = "ada-secret"  # noqa: S105 — of a server that lives for a test
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Iterator[Graph]:
+    with serve_people(tmp_path) as running, omnigraph.connect(f"{running.url}/graphs/people") as it:
+        yield it
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("OMNIGRAPH_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("OMNIGRAPH_BEARER_TOKEN", raising=False)
+    monkeypatch.setattr("omnigraph.client.http_transport.BACKOFF_S", 0.01)
+
+
+def test_the_classes_are_those_of_storage(graph: Graph) -> None:
+    main = graph.branch()
+    assert isinstance(graph, Graph)
+    assert isinstance(main, Branch)
+    assert isinstance(main.snapshot(), Snapshot)
+    result = main.query(NAMES)
+    assert result.to_arrow().schema.field("age").type == pa.int64()
+    assert [row["name"] for row in result] == ["ada", "bob", "cyd", "dan"]
+    assert graph.snapshot("main").query(NAMES).to_json_rows() == result.to_json_rows()
+    assert main.count("Person") == 4
+    assert "node Person" in main.schema
+
+
+def test_a_snapshot_stays_what_it_was(graph: Graph) -> None:
+    main = graph.branch()
+    before = main.snapshot()
+    done = main.mutate(HIRE, params={"name": "eve"})
+    assert done.commit is not None
+    assert main.head == done.commit == graph.commit(done.commit.id)
+    assert (len(before.query(NAMES)), len(main.query(NAMES))) == (4, 5)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        [{"name": "eve", "age": 1}, {"name": "fay", "age": 2}],
+        pa.table({"name": ["eve", "fay"], "age": [1, 2]}),
+    ],
+    ids=["records", "table"],
+)
+def test_records_and_tables_of_one_type_are_loaded(graph: Graph, source: Any) -> None:
+    loaded = graph.branch().load(source, mode="append", type="Person")
+    assert dict(loaded.nodes) == {"Person": 2}
+    assert len(graph.branch().query(NAMES)) == 6
+
+
+def test_an_export_is_loaded_back_and_a_blob_is_read_in_ranges(graph: Graph) -> None:
+    lines = b"".join(graph.branch().export())
+    assert lines.count(b"\n") == 7
+    blob = graph.branch().blob("node", "Person", "ada", "avatar")
+    with blob.open() as file:
+        file.seek(6)
+        assert (file.read(), blob.size, blob.read(0, 5)) == (b"World", 11, b"Hello")
+    fork = graph.create_branch("fork")
+    fork.load(omnigraph.Text(lines.decode()), mode="overwrite")
+    assert b"".join(fork.export()) == lines
+
+
+def test_a_feed_is_followed_from_a_baseline(graph: Graph) -> None:
+    main = graph.branch()
+    baseline = main.baseline()
+    with pytest.raises(errors.InvalidArgumentError, match="not read to its end"):
+        _ = baseline.resume_cursor
+    assert len(list(baseline)) == 7
+    done = main.mutate(HIRE, params={"name": "eve"})
+    assert done.commit is not None
+    [block] = islice(main.follow(cursor=baseline.resume_cursor, poll_s=0), 1)
+    assert (block.cause.commit_id, block.changes[0].id) == (done.commit.id, "eve")
+    [next_one] = main.changes(cursor=baseline.resume_cursor).blocks
+    assert next_one.changes == block.changes
+
+
+FAILURES: list[tuple[type[errors.OmnigraphError], Callable[[Graph], object]]] = [
+    (errors.CompileError, lambda graph: graph.branch().query("query q() { nonsense }")),
+    (errors.BranchNotFoundError, lambda graph: graph.branch("gone").head),
+    (
+        errors.BranchExistsError,
+        lambda graph: [graph.create_branch("b") for _ in range(2)],
+    ),
+    (errors.CommitNotFoundError, lambda graph: graph.commit("01ARZ3NDEKTSV4RRFFQ69G5FAV")),
+    (errors.KeyConflictError, lambda graph: graph.branch().load(ADA, mode="append")),
+    (errors.ParameterError, lambda graph: graph.branch().mutate(HIRE)),
+    (
+        errors.PreconditionFailedError,
+        lambda graph: graph.branch().mutate(HIRE, params={"name": "x"}, if_commit="01J"),
+    ),
+    (errors.ChangeCursorRejectedError, lambda graph: graph.branch().changes(cursor="x")),
+    (errors.CommitHasNoParentError, lambda graph: graph.commit_changes(0)),
+    (errors.RemoteUnsupportedError, lambda graph: graph.check()),
+    (errors.RemoteUnsupportedError, lambda graph: graph.branch().optimize()),
+    (errors.RemoteUnsupportedError, lambda graph: graph.branch().to_arrow("Person")),
+    (errors.RemoteUnsupportedError, lambda graph: graph.branch().load("a.csv", mode="append")),
+]
+
+
+@pytest.mark.parametrize(("kind", "work"), FAILURES)
+def test_a_failure_is_an_error_of_the_same_class(
+    graph: Graph, kind: type[errors.OmnigraphError], work: Callable[[Graph], object]
+) -> None:
+    with pytest.raises(kind) as failure:
+        work(graph)
+    assert type(failure.value) is kind
+    assert failure.value.message
+
+
+def test_fields_of_failures_survive_the_way(graph: Graph) -> None:
+    with pytest.raises(errors.KeyConflictError) as conflict:
+        graph.branch().load(ADA, mode="append")
+    assert (conflict.value.type_name, conflict.value.entity_id) == ("Person", "ada")
+    assert conflict.value.violations[0].rule == "key"
+    with pytest.raises(errors.PreconditionFailedError) as moved:
+        graph.branch().mutate(HIRE, params={"name": "x"}, if_commit="01J")
+    assert (moved.value.expected, moved.value.actual) == ("01J", graph.branch().head.id)
+    with pytest.raises(errors.CompileError) as wrong:
+        graph.branch().query("query q() {\n  nonsense }")
+    assert wrong.value.diagnostics[0].position.line == 2
+
+
+def test_without_a_token_the_hint_says_how_to_get_one(tmp_path: Path) -> None:
+    with serve_people(tmp_path, actors=("ada",)) as running:
+        url = f"{running.url}/graphs/people"
+        with open_remote(url) as stranger, pytest.raises(errors.RemoteRefusedError) as refused:
+            stranger.branches()
+        assert (refused.value.status, "omnigraph login" in str(refused.value.hint)) == (401, True)
+        with open_remote(url, token=TOKEN) as known:
+            assert known.branches() == ["main"]
+
+
+@contextmanager
+def answering(*answers: bytes | None) -> Iterator[tuple[str, list[bytes]]]:
+    """A server of raw answers, one for each connection; None breaks the connection off."""
+    requests: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def work() -> None:
+            for answer in answers:
+                connection, _ = listening.accept()
+                with connection:
+                    requests.append(connection.recv(65_536))
+                    if answer is not None:
+                        connection.sendall(answer)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/graphs/g", requests
+        thread.join(10)
+
+
+def ok(body: bytes) -> bytes:
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
+    return f"{head}\r\nconnection: close\r\n\r\n".encode() + body
+
+
+BRANCHES = ok(b'{"branches": ["main"]}')
+
+
+def test_a_read_is_sent_again_when_the_connection_breaks() -> None:
+    with answering(None, None, BRANCHES) as (url, requests), open_remote(url) as graph:
+        assert graph.branches() == ["main"]
+        assert len(requests) == 3
+
+
+def test_a_write_without_a_key_is_never_sent_twice() -> None:
+    with answering(None) as (url, requests), open_remote(url) as graph:
+        with pytest.raises(errors.InDoubtError):
+            graph.branch().mutate(HIRE, params={"name": "x"})
+        assert len(requests) == 1
+
+
+def test_a_write_with_a_key_is_sent_again() -> None:
+    done = ok(
+        b'{"branch": "main", "query_name": "hire", "affected_nodes": 0, "affected_edges": 0,'
+        b' "actor_id": "ada", "commit": null}'
+    )
+    with answering(None, done) as (url, requests), open_remote(url) as graph:
+        assert graph.branch().mutate(HIRE, params={"name": "x"}, key="k").actor == "ada"
+        assert (len(requests), graph.actor) == (2, "ada")
+
+
+def test_a_redirect_is_not_followed_with_the_token() -> None:
+    moved = b"HTTP/1.1 307 Temporary Redirect\r\nlocation: http://127.0.0.1:9/x\r\n"
+    answer = moved + b"content-length: 0\r\nconnection: close\r\n\r\n"
+    with answering(answer) as (url, requests), open_remote(url, token=TOKEN) as graph:
+        with pytest.raises(errors.RemoteRefusedError, match="server returned 307"):
+            graph.branches()
+        assert b"Bearer ada-secret" in requests[0]
+
+
+def test_a_branch_with_a_slash_is_one_segment() -> None:
+    answer = ok(b'{"uri": "g", "name": "etl/run-1", "actor_id": null}')
+    with answering(answer) as (url, requests), open_remote(url) as graph:
+        graph.delete_branch("etl/run-1")
+        assert requests[0].startswith(b"DELETE /graphs/g/branches/etl%2Frun-1 HTTP/1.1")
+
+
+def test_a_server_without_a_chosen_graph_lists_its_graphs() -> None:
+    listed = ok(b'{"graphs": [{"graph_id": "kb", "uri": "x"}]}')
+    with answering(listed) as (url, _):
+        base = url.removesuffix("/graphs/g")
+        with pytest.raises(errors.AddressError, match="no graph of it is chosen") as missing:
+            omnigraph.connect(server=base)
+        assert "kb" in str(missing.value.hint)
