@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -354,3 +356,38 @@ def test_a_graph_whose_provider_has_no_key_is_quarantined(
         open_cluster(folder), make_tokens("ada"), is_open=False, is_strict=True
     )
     assert set(state.graphs) == {"alpha", "beta"}
+
+
+@pytest.mark.slow
+def test_no_request_fails_while_revisions_are_applied(folder: Path) -> None:
+    read = {"query": "query q() { match { $p: Person } return { $p.name } }"}
+    statuses: Counter[int] = Counter()
+    is_over = threading.Event()
+    with serve_cluster(folder, actors=ACTORS, reload_s=0.5) as running:
+
+        def ask() -> None:
+            with running.connect("ada") as client:
+                while not is_over.wait(0.01):
+                    statuses[client.post(f"{A}/query", json=read).status_code] += 1
+
+        threads = [threading.Thread(target=ask) for _ in range(2)]
+        for each in threads:
+            each.start()
+        with running.connect("ada") as client:
+            for number in range(10):
+                name = f"later{number}"
+                with (folder / "queries" / "people.gq").open("a") as file:
+                    file.write(
+                        f"query {name}() {{ match {{ $p: Person }} return {{ $p.name }} }}\n"
+                    )
+                apply_cluster(folder)
+                # The server follows by itself: it is not woken.
+                until = time.monotonic() + 30
+                while call(client, name).status_code != 200:
+                    assert time.monotonic() < until, "the revision is not active"
+                    time.sleep(0.05)
+        is_over.set()
+        for each in threads:
+            each.join(30)
+    assert statuses.keys() == {200}
+    assert statuses[200] > 50
