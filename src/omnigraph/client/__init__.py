@@ -14,4 +14,5 @@ it has a key; no redirect is followed, so a token goes to the address that it be
     document_decoding  documents as results
     error_decoding     failures as errors
     http_transport     requests, retries and streams
+    cancellable_connections  requests that another thread may end
 """

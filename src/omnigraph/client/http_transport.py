@@ -15,8 +15,10 @@ from urllib.parse import quote
 
 import httpx
 
+from omnigraph.client.cancellable_connections import CancellableConnections
 from omnigraph.client.error_decoding import decode_failure
 from omnigraph.errors import InDoubtError, OmnigraphError, RemoteUnavailableError
+from omnigraph.execution.query_budget import Cancellation
 from omnigraph.http_client import Retries, UnavailableError, open_client
 
 Json = Any  # Any: whatever JSON holds
@@ -57,6 +59,8 @@ class Call:
     source: str = ""
     is_write: bool = False
     is_repeatable: bool = False
+    # Ends the request from another thread.
+    cancel: Cancellation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +86,12 @@ class HttpTransport:
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._client = open_client(_READ_TIMEOUT_S)
         self._client.timeout = httpx.Timeout(_READ_TIMEOUT_S, connect=_CONNECT_TIMEOUT_S)
+        self._cancellable = CancellableConnections(self._client.timeout)
 
     def close(self) -> None:
         """Give connections back."""
         self._client.close()
+        self._cancellable.close()
 
     def get(self, *segments: str, query: Query = ()) -> Json:
         """The document of a resource."""
@@ -125,7 +131,11 @@ class HttpTransport:
         return Retries(_ATTEMPTS, BACKOFF_S).run(attempt)
 
     def _send_once(self, call: Call) -> Reply:
-        response = self._client.send(self._build_request(call))
+        request = self._build_request(call)
+        if call.cancel is None:
+            response = self._client.send(request)
+        else:
+            response = self._cancellable.send(request, call.cancel)
         self._require_success(call, response)
         return _build_reply(response)
 

@@ -89,8 +89,8 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
         engine: ReadEngine = "local",
     ) -> Result:
         """Run a read on the newest snapshot; see `Snapshot.query`."""
-        if engine == "spark" or cancel is not None:
-            self._refuse("a read on Spark, or one that is cancelled,")
+        if engine == "spark":
+            self._refuse("a read on Spark")
         source = read_query_text(text)
         document = {
             "query": source,
@@ -101,7 +101,9 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
             "settings": None if settings is None else dict(settings),
             "branch": self._name,
         }
-        return run_read(self.transport, ("query",), document, source)
+        return run_read(
+            self.transport, ("query",), document, source, arguments.require_cancellation(cancel)
+        )
 
     def mutate(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,

@@ -84,9 +84,9 @@ class RemoteSnapshot(RemoteHandle, Snapshot):  # type: ignore[override]  # see R
         cancel: Cancellation | None = None,
         engine: ReadEngine = "local",
     ) -> Result:
-        """Run a read; see `Snapshot.query`. A read of a server runs there to its end."""
-        if require_engine(engine) == "spark" or cancel is not None:
-            self._refuse("a read on Spark, or one that is cancelled,")
+        """Run a read; see `Snapshot.query`."""
+        if require_engine(engine) == "spark":
+            self._refuse("a read on Spark")
         source = read_query_text(text)
         document = {
             "query": source,
@@ -97,7 +97,9 @@ class RemoteSnapshot(RemoteHandle, Snapshot):  # type: ignore[override]  # see R
             "settings": None if settings is None else dict(settings),
             "snapshot": self._commit.id,
         }
-        return run_read(self.transport, ("query",), document, source)
+        return run_read(
+            self.transport, ("query",), document, source, arguments.require_cancellation(cancel)
+        )
 
     def export(self, *, types: Collection[str] | None = None) -> Iterator[bytes]:
         """Everything, or some types, as chunks of whole JSON lines that a load reads back."""
@@ -145,11 +147,13 @@ def run_read(
     segments: tuple[str, ...],
     document: dict[str, Any],  # Any: JSON values
     source: str,
+    cancel: Cancellation | None = None,
 ) -> Result:
     """The rows of a read, in Arrow if the server has it."""
     accept = f"{ARROW_TYPE}, {JSON_TYPE};q=0.9"
     given = {name: value for name, value in document.items() if value is not None}
-    reply = transport.send(Call("POST", segments, document=given, accept=accept, source=source))
+    call = Call("POST", segments, document=given, accept=accept, source=source, cancel=cancel)
+    reply = transport.send(call)
     if reply.content_type == ARROW_TYPE:
         rows = pa.ipc.open_stream(reply.content).read_all()
     else:

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from omnigraph.errors import InvalidArgumentError
+from omnigraph.execution.query_budget import Cancellation
 from omnigraph.rows.comparison import Poll, skip_poll
 from omnigraph.versioning.json_fields import require_storable_text
 
@@ -173,3 +174,12 @@ def parse_choice(kind: type[_Choice], argument: str, value: str) -> _Choice:
     except ValueError:
         known = ", ".join(f"'{each.value}'" for each in kind)
         raise InvalidArgumentError(argument, f"'{value}' is not one of {known}") from None
+
+
+def require_cancellation(cancel: object) -> Cancellation | None:
+    """What stops a query from another thread, if the caller gave it."""
+    if cancel is not None and not isinstance(cancel, Cancellation):
+        raise InvalidArgumentError(
+            "cancel", f"a {type(cancel).__name__} is not an omnigraph.Cancellation"
+        )
+    return cancel

@@ -16,7 +16,7 @@ from omnigraph.engine.spark_bridge import import_spark_module
 from omnigraph.errors import InvalidArgumentError, WrongQueryKindError
 from omnigraph.execution.executor import QueryExecutor
 from omnigraph.execution.optimizer.explain_plan import Explained
-from omnigraph.execution.query_budget import WORK, Budget, Cancellation, ReadOptions
+from omnigraph.execution.query_budget import WORK, Budget, ReadOptions
 from omnigraph.execution.result import Result
 from omnigraph.execution.sources.topology.memory_cache import compute_default_bytes
 from omnigraph.query import bind_parameters
@@ -92,14 +92,10 @@ def build_read_request(  # noqa: PLR0913 — one keyword for each decision of th
     """What a caller asked for; its time starts here."""
     seconds = _require_optional_seconds("timeout", timeout)
     bytes_max = arguments.require_optional_count("memory", memory)
-    if cancel is not None and not isinstance(cancel, Cancellation):
-        raise InvalidArgumentError(
-            "cancel", f"a {type(cancel).__name__} is not an omnigraph.Cancellation"
-        )
     budget = Budget(
         compute_default_bytes() if bytes_max is None else bytes_max,
         None if seconds is None else time.monotonic() + seconds,
-        cancellation=cancel,
+        cancellation=arguments.require_cancellation(cancel),
     )
     return ReadRequest(
         read_query_text(text),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,10 +23,24 @@ class Cancellation:
 
     def __init__(self) -> None:
         self._event = Event()
+        self._acts: list[Callable[[], None]] = []
 
     def cancel(self) -> None:
         """Have the queries raise `QueryCancelledError`; queries begun later do so at once."""
         self._event.set()
+        for act in [*self._acts]:
+            act()
+
+    @contextmanager
+    def call_when_cancelled(self, act: Callable[[], None]) -> Iterator[None]:
+        """Do something when it is cancelled within the context, or was before, from any thread."""
+        self._acts.append(act)
+        try:
+            if self.is_cancelled:
+                act()
+            yield
+        finally:
+            self._acts.remove(act)
 
     @property
     def is_cancelled(self) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -233,3 +235,56 @@ def test_a_server_without_a_chosen_graph_lists_its_graphs() -> None:
         with pytest.raises(errors.AddressError, match="no graph of it is chosen") as missing:
             omnigraph.connect(server=base)
         assert "kb" in str(missing.value.hint)
+
+
+SLOW = """query slow() {
+  match { $a: Person $b: Person $c: Person $d: Person $e: Person $f: Person $g: Person
+    $h: Person $i: Person $j: Person $k: Person $l: Person
+    $a.name != $b.name  $b.name != $c.name  $c.name != $d.name  $d.name != $e.name
+    $e.name != $f.name  $f.name != $g.name  $g.name != $h.name  $h.name != $i.name
+    $i.name != $j.name  $j.name != $k.name  $k.name != $l.name }
+  return { count($a) as n }
+}"""
+
+
+def test_another_thread_cancels_a_query_of_a_server(graph: Graph) -> None:
+    main = graph.branch()
+    people = [{"name": f"p{number}"} for number in range(60)]
+    main.load(people, type="Person", mode="append")
+    for _ in range(2):
+        cancellation = omnigraph.Cancellation()
+        # A warm connection is cut as a new one is.
+        assert len(main.query(NAMES, cancel=cancellation)) == 64
+        timer = threading.Timer(0.2, cancellation.cancel)
+        timer.start()
+        started = time.monotonic()
+        with pytest.raises(errors.QueryCancelledError):
+            main.query(SLOW, cancel=cancellation)
+        assert time.monotonic() - started < 5
+        timer.join()
+        with pytest.raises(errors.QueryCancelledError):
+            main.snapshot().query(NAMES, cancel=cancellation)
+
+
+def test_a_graph_of_a_server_is_awaited(graph: Graph) -> None:
+    async def work() -> None:
+        async with omnigraph.connect_async(graph.uri) as opened:
+            main = await opened.branch()
+            await main.load([{"name": f"p{n}"} for n in range(60)], type="Person", mode="append")
+            assert len(await main.query(NAMES)) == 64
+            query = asyncio.create_task(main.query(SLOW))
+            await asyncio.sleep(0.2)
+            query.cancel()
+            started = time.monotonic()
+            with pytest.raises(asyncio.CancelledError):
+                await query
+            assert time.monotonic() - started < 5
+            done = await main.mutate(HIRE, params={"name": "eve"}, key="once")
+            assert (
+                await main.mutate(HIRE, params={"name": "eve"}, key="once")
+            ).commit == done.commit
+            newest = [each.id async for each in main.commits(limit=1)]
+            assert done.commit is not None
+            assert newest == [done.commit.id]
+
+    asyncio.run(work())
