@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.execution.result import Result
@@ -38,6 +38,7 @@ def read(table: pa.Table) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", _KINDS, ids=str)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_many_rows_have_the_values_of_a_few(kind: pa.DataType, data: st.DataObject) -> None:
     values = data.draw(st.lists(st.none() | _KINDS[kind], min_size=1, max_size=4))
