@@ -35,7 +35,9 @@ def write_read(pen: Pen) -> Ask:
     is_limited = returning.needs_limit or pen.chance(30)
     limit = pen.one_of((3, 1, 2, 4, 5, 8, 0)) if is_limited else None
     ends = f"\norder {{ {', '.join(order)} }}" if order else ""
-    text = _text(parameters, clauses, items) + ends
+    # An order of the returned columns and no score: then rows may be distinct.
+    is_distinct = not is_aggregated and not order and pen.chance(20)
+    text = _text(parameters, clauses, items, is_distinct=is_distinct) + ends
     if limit is None:
         return Ask(text + "\n}", parameters.given)
     limited = f"{text}\nlimit {limit}\n}}"
@@ -44,10 +46,11 @@ def write_read(pen: Pen) -> Ask:
     return Ask(limited, parameters.given, unlimited=text + "\n}", limit=limit)
 
 
-def _text(parameters: Parameters, clauses: Clauses, items: list[str]) -> str:
+def _text(parameters: Parameters, clauses: Clauses, items: list[str], *, is_distinct: bool) -> str:
     """The text up to its order; whatever may fall away is a line of its own."""
+    opening = "return distinct {" if is_distinct else "return {"
     head = f"query q({', '.join(parameters.declared)}) {{"
-    return "\n".join((head, "match {", clauses.text, "}", "return {", *items, "}"))
+    return "\n".join((head, "match {", clauses.text, "}", opening, *items, "}"))
 
 
 class Returning:
@@ -81,7 +84,11 @@ class Returning:
     def _item(self, alias: str) -> tuple[str, str]:
         """An item under an alias, and an order key that means the same."""
         node = self.pen.one_of(list(self.scope.nodes))
-        match self.pen.one_of(("field", "field", "node", "condition", "id", "constant")):
+        match self.pen.one_of(
+            ("field", "field", "computed", "node", "condition", "id", "constant")
+        ):
+            case "computed":
+                return f"{self.values.computed(self.scope).text} as {alias}", alias
             case "node":
                 return f"${node} as {alias}", alias
             case "id":
@@ -114,11 +121,18 @@ class Returning:
         return items, keys
 
     def _group_key(self) -> str:
+        if self.pen.chance(25):
+            return self.values.computed(self.scope).text
         if self.pen.chance(20):
             return f"${self.pen.one_of(list(self.scope.nodes))}"
         return self.pen.one_of(self.scope.fields(*SCALARS)).text
 
     def _aggregate(self) -> str:
+        if self.pen.chance(15):
+            return "count(*)"
+        if self.pen.chance(15):
+            computed = self.values.computed(self.scope).text
+            return f"{self.pen.one_of(('count', 'min', 'max'))}({computed})"
         if self.pen.chance(30):
             return f"count(${self.pen.one_of(list(self.scope.nodes))})"
         function, about = aggregate(self.values, self.scope)

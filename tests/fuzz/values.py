@@ -126,6 +126,7 @@ class Values:
             (
                 self.comparison,
                 self.comparison,
+                self._computed_comparison,
                 self._null_test,
                 self._text_test,
                 self._membership,
@@ -148,6 +149,65 @@ class Values:
         subject = self.pen.one_of(scope.fields(*SCALARS))
         right = self.operand(subject.kind, scope)
         return f"{subject.text} {self.pen.one_of(COMPARISONS)} {right}"
+
+    def computed(self, scope: Scope, depth: int = 2) -> Field:
+        """Something computed from the fields of a scope, with functions of its kind."""
+        subject = self.pen.one_of(scope.fields(*NUMERIC, *TEXTUAL))
+        if not depth or self.pen.chance(25):
+            return subject
+        if subject.kind in TEXTUAL:
+            return self._computed_text(subject.text, scope, depth - 1)
+        return self._computed_number(subject.text, scope, depth - 1)
+
+    def _computed_number(self, number: str, scope: Scope, depth: int) -> Field:
+        other = self._other_number(scope, depth)
+        third = self.literal("I64")
+        whole = f"{self._an_integer(scope)}, {self._an_integer(scope)}"
+        texts = (
+            f"({number} {self.pen.one_of(('+', '-', '*', '/'))} {other})",
+            f"{self.pen.one_of(('abs', 'sign', 'floor', 'ceil', 'sqrt', 'round'))}({other})",
+            f"round({number}, {self.pen.one_of(('0', '1', '-1', '2'))})",
+            f"{self.pen.one_of(('coalesce', 'least', 'greatest'))}({number}, {other}, {third})",
+            f"nullif({number}, {other})",
+            f"if({self.condition(scope, depth)}, {number}, {other})",
+            f"case {{ {self.condition(scope, depth)}: {other}, else: -{number} }}",
+            f"(-({other}))",
+            f"{self.pen.one_of(('div', 'mod'))}({whole})",
+        )
+        return Field(self.pen.one_of(texts), "F64")
+
+    def _other_number(self, scope: Scope, depth: int) -> str:
+        found = self.computed(scope, depth)
+        if found.kind in TEXTUAL:
+            return f"length({found.text})"
+        return found.text if self.pen.chance(70) else self.literal("F64")
+
+    def _an_integer(self, scope: Scope) -> str:
+        fields = scope.fields("I32", "I64", "U32", "U64")
+        if fields and self.pen.chance(60):
+            return self.pen.one_of(fields).text
+        return self.pen.one_of(("3", "-2", "0", "9223372036854775807"))
+
+    def _computed_text(self, text: str, scope: Scope, depth: int) -> Field:
+        other = self.operand("String", scope)
+        place = self.pen.one_of(("0", "1", "-2", self._an_integer(scope)))
+        texts = (
+            f"{self.pen.one_of(('lower', 'upper', 'trim'))}({text})",
+            f"slice({text}, {place})",
+            f"slice({text}, {place}, {self.pen.one_of(('3', '-1'))})",
+            f"({text} + {other})",
+            f"replace({text}, {other}, {self.literal('String')})",
+            f"coalesce({text}, {other})",
+            f"if({self.condition(scope, depth)}, {text}, null)",
+            f'pad_left({text}, 6, "*")',
+            f'join(split({text}, "e"), {other})',
+        )
+        return Field(self.pen.one_of(texts), "String")
+
+    def _computed_comparison(self, scope: Scope) -> str:
+        left = self.computed(scope)
+        right = self.operand(left.kind, scope)
+        return f"{left.text} {self.pen.one_of(COMPARISONS)} {right}"
 
     def _null_test(self, scope: Scope) -> str:
         subject = self.pen.one_of(scope.fields())

@@ -8,6 +8,7 @@ from typing import assert_never
 from omnigraph.lang.text_printer import quote_string
 from omnigraph.query.ast import (
     AggregateCall,
+    AllRows,
     And,
     AnyEdge,
     Arithmetic,
@@ -84,8 +85,8 @@ def print_expr(expr: Expr) -> str:
             return _print_name(expr)
         case FunctionCall() | Case() | Minus() | Arithmetic():
             return _print_computation(expr)
-        case NullLiteral():
-            return "null"
+        case NullLiteral() | AllRows():
+            return "null" if isinstance(expr, NullLiteral) else "*"
         case _:
             return _print_literal(expr)
 

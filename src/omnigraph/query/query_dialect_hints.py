@@ -44,7 +44,7 @@ QUERY_HINTS = {
 }
 # Where a value may start.
 VALUE_HINTS = {
-    "(*": "name what is counted: count($v)",
+    "(*": "only rows are counted so: count(*)",
     **dict.fromkeys("+*/%", _ARITHMETIC),
 }
 # Where a clause of `match` may start.
@@ -66,6 +66,6 @@ TARGET_HINTS = {
 }
 # Bare words that the grammar takes for names, and that no value is called.
 WORD_HINTS = {
-    "distinct": "there is no 'distinct': return an aggregate to have each group once",
+    "distinct": "write 'return distinct { … }'",
     **{word: CLAUSE_HINTS[word] for word in ("where", "optional")},
 }

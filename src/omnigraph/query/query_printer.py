@@ -158,7 +158,8 @@ class _QueryPrinter:
         self._print_clauses(body.clauses, indent=2)
         self._print_closing("}", _last_span_of(body.match_span), indent=1)
         items = [_Member(print_projection(item), item.span) for item in body.projections]
-        self._print_braces("return", items, body.return_span, ends_in_comma=True)
+        head = "return distinct" if body.is_distinct else "return"
+        self._print_braces(head, items, body.return_span, ends_in_comma=True)
         if body.order:
             keys = [_Member(print_order_key(key), key.span) for key in body.order]
             self._print_braces("order", keys, body.order_span, ends_in_comma=False)

@@ -49,6 +49,10 @@ class Constant:
     type: PropertyType
 
 
+# What `count(*)` counts: a value that no row lacks.
+EVERY_ROW = Constant(True, BOOL)
+
+
 @tree_node(frozen=True, slots=True)
 class ParameterValue:
     """A declared parameter."""

@@ -73,7 +73,7 @@ def test_a_clause_of_another_language_gets_a_hint(clause: str, place: str, hint:
     ("text", "place", "hint"),
     [
         (read(item="$a.name AS n"), "AS", "write 'as'"),
-        (read(item="count(*) as n"), "*", "count($v)"),
+        (read(item="sum(*) as n"), "*", "count(*)"),
         (read(tail="order { $a.name DESC }"), "DESC", "write 'desc'"),
         (read(tail="limit 3 offset 3"), "offset", "there is no offset"),
         (read(tail="skip 3"), "skip", "there is no offset"),

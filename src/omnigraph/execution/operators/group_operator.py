@@ -33,6 +33,7 @@ from omnigraph.query.ast import AggregateFunction
 from omnigraph.query.typed_tree import (
     AggregateValue,
     Column,
+    Constant,
     NodeValue,
     PropertyValue,
     SystemValue,
@@ -165,7 +166,7 @@ def _compute_aggregate(
 ) -> pa.Array:
     """An aggregate of each group, from the values of its rows."""
     context.budget.check_interrupts()
-    is_never_null = isinstance(call.argument, NodeValue | SystemValue)
+    is_never_null = isinstance(call.argument, NodeValue | SystemValue | Constant)
     if call.function is AggregateFunction.COUNT and is_never_null:
         return pa.array(np.bincount(groups.of_row, minlength=groups.count), pa.int64())
     return aggregate_groups(call.function, evaluate_rows(call.argument, batch, context), groups)

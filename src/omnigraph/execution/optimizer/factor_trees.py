@@ -8,7 +8,13 @@ from enum import StrEnum
 
 from omnigraph.execution.optimizer.pattern_graph import Link, PatternGraph, Variable
 from omnigraph.query.ast import AggregateFunction
-from omnigraph.query.typed_tree import AggregateValue, NodeValue, PropertyValue, SystemValue
+from omnigraph.query.typed_tree import (
+    AggregateValue,
+    Constant,
+    NodeValue,
+    PropertyValue,
+    SystemValue,
+)
 
 
 class PartialKind(StrEnum):
@@ -88,7 +94,7 @@ def items_of(call: AggregateValue) -> tuple[PartialAggregate, ...] | None:
     """What has to be carried for an aggregate; None if it is not a number."""
     argument = call.argument
     match call.function, argument:
-        case AggregateFunction.COUNT, NodeValue() | SystemValue():
+        case AggregateFunction.COUNT, NodeValue() | SystemValue() | Constant():
             return ()
         case _, PropertyValue():
             pass

@@ -48,6 +48,7 @@ from omnigraph.query.ast.query_declarations import (
 from omnigraph.query.ast.query_expressions import (
     AggregateCall,
     AggregateFunction,
+    AllRows,
     And,
     Arithmetic,
     ArithmeticOp,
@@ -92,6 +93,7 @@ __all__ = [
     "AggregateBlock",
     "AggregateCall",
     "AggregateFunction",
+    "AllRows",
     "And",
     "AnyEdge",
     "Arithmetic",

@@ -45,6 +45,7 @@ class ReadBody:
     projections: tuple[Projection, ...]
     order: tuple[OrderKey, ...] = ()
     limit: int | None = None
+    is_distinct: bool = False
     limit_span: Span = field(default=NO_SPAN, compare=False)
     match_span: Span = field(default=NO_SPAN, compare=False)
     return_span: Span = field(default=NO_SPAN, compare=False)

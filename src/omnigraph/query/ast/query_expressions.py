@@ -217,6 +217,13 @@ class NullLiteral:
 
 
 @tree_node(frozen=True, slots=True)
+class AllRows:
+    """The `*` of `count(*)`."""
+
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@tree_node(frozen=True, slots=True)
 class FunctionCall:
     """`name(a, b)`: a function of values."""
 
@@ -329,6 +336,7 @@ Computation = FunctionCall | Case | Minus | Arithmetic
 Expr = (
     Literal
     | NullLiteral
+    | AllRows
     | Computation
     | Variable
     | PropertyAccess

@@ -80,6 +80,8 @@ def check_expression(context: CheckContext, expr: ast.Expr, leaf: Leaf) -> typed
         return _check_computation(context, expr, leaf)  # type: ignore[arg-type]  # by its table
     if isinstance(expr, ast.NullLiteral):
         return NULL
+    if isinstance(expr, ast.AllRows):
+        return typed_tree.EVERY_ROW
     if isinstance(expr, ast.Now):
         return typed_tree.NowValue()
     return leaf(expr)  # type: ignore[arg-type]  # all that is left

@@ -78,6 +78,10 @@ def check_order(
         checked = _check_keys(keys, order)
         # One key stays even if it is constant: the rows must still come in the order of their ids.
         return Order(None, _drop_constant_keys(checked) or tuple(key.key for key in checked[:1]))
+    if body.is_distinct:
+        context.report_error(
+            "T42", order[0].span, "distinct rows are ordered by what they return, not by a rank"
+        )
     keys.rank = _check_leading(keys, call, order[0])
     rest = order[1:]
     if keys.rank is None:
@@ -253,6 +257,9 @@ def _check_equal_key(keys: _OrderScope, key: ast.OrderKey) -> _CheckedKey | None
     item = keys.by_value.get(value)
     if item is None and isinstance(key.value, ast.PropertyAccess | ast.SystemAccess):
         item = keys.by_name.get(default_name_of(key.value) or "")
+    is_computed = isinstance(key.value, ast.Computation) and not keys.items.is_aggregated
+    if item is None and is_computed:
+        return _build_key(keys, key, value)
     if item is None:
         context.report_error(
             "T42",

@@ -78,10 +78,19 @@ class ReturnItems:
 
 
 def check_items(
-    context: CheckContext, scope: Scope, projections: tuple[ast.Projection, ...]
+    context: CheckContext,
+    scope: Scope,
+    projections: tuple[ast.Projection, ...],
+    *,
+    is_distinct: bool = False,
 ) -> ReturnItems:
-    """Check every projection; scores are compared with the order later."""
-    is_aggregated = any(isinstance(each.value, ast.AggregateCall) for each in projections)
+    """Check every projection; scores are compared with the order later.
+
+    Distinct rows are the groups of everything that is returned.
+    """
+    is_aggregated = is_distinct or any(
+        isinstance(each.value, ast.AggregateCall) for each in projections
+    )
     items: list[ReturnItem] = []
     aliased: dict[str, ReturnItem] = {}
     for projection in projections:
@@ -196,12 +205,14 @@ def _is_returnable(
     is_key = isinstance(
         projection.value,
         ast.AggregateCall | ast.PropertyAccess | ast.SystemAccess | ast.Variable,
-    )
+    ) or not (context.is_strict or isinstance(projection.value, ast.RankCall))
     if is_aggregated and not is_key:
         context.report_error(
             "T9",
             projection.value.span,
-            "only properties, system fields and variables can stand beside an aggregate",
+            "only properties, system fields and variables can stand beside an aggregate"
+            if context.is_strict
+            else "a score is the same for no group of rows",
         )
         return False
     return True
@@ -221,7 +232,7 @@ def _resolve_name(context: CheckContext, projection: ast.Projection) -> str | No
 def _is_operator(expr: ast.Expr) -> bool:
     if isinstance(expr, ast.AggregateCall):
         return _is_operator(expr.argument)
-    return isinstance(expr, Operator | ast.Computation)
+    return isinstance(expr, Operator | ast.Computation | ast.AllRows)
 
 
 def _check_distinct(context: CheckContext, items: list[ReturnItem]) -> None:

@@ -40,7 +40,7 @@ def _check_read(
     body: ast.ReadBody,
 ) -> typed_tree.Read:
     pattern, scope = check_pattern(context, body.clauses)
-    items = check_items(context, scope, body.projections)
+    items = check_items(context, scope, body.projections, is_distinct=body.is_distinct)
     order = check_order(context, scope, body, items)
     return typed_tree.Read(
         name=name,

@@ -272,6 +272,9 @@ def _parse_read(cursor: QueryCursor) -> ReadBody:
     return_start = cursor.token.start
     if not cursor.accept("return"):
         cursor.fail("'return'", hint=cursor.find_dialect_hint(CLAUSE_HINTS) or _SECTION_ORDER)
+    is_distinct = cursor.is_at("distinct") and cursor.is_mark_at(1, "{")
+    if is_distinct:
+        cursor.require_lenient(cursor.advance().span, "'distinct'")
     projections = _parse_section(cursor, "'return'")
     return_span = cursor.build_span(return_start)
     order: tuple[OrderKey, ...] = ()
@@ -282,7 +285,15 @@ def _parse_read(cursor: QueryCursor) -> ReadBody:
         order_span = cursor.build_span(order_start)
     limit, limit_span = _parse_limit(cursor)
     return ReadBody(
-        clauses, projections, order, limit, limit_span, match_span, return_span, order_span
+        clauses,
+        projections,
+        order,
+        limit,
+        is_distinct,
+        limit_span,
+        match_span,
+        return_span,
+        order_span,
     )
 
 

@@ -11,6 +11,7 @@ from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.query.ast import (
     AggregateCall,
     AggregateFunction,
+    AllRows,
     And,
     Arithmetic,
     ArithmeticOp,
@@ -317,8 +318,15 @@ def _parse_nearest(cursor: QueryCursor) -> Nearest:
 
 def _parse_aggregate(cursor: QueryCursor) -> AggregateCall:
     word = open_call(cursor)
-    argument = _parse_argument(cursor)
+    argument = _parse_all_rows(cursor, word) or _parse_argument(cursor)
     return AggregateCall(AGGREGATES[word.text], argument, close_call(cursor, word))
+
+
+def _parse_all_rows(cursor: QueryCursor, word: Token) -> AllRows | None:
+    if word.text != AggregateFunction.COUNT or not cursor.is_at("*"):
+        return None
+    cursor.require_lenient(cursor.token.span, "count(*)")
+    return AllRows(cursor.advance().span)
 
 
 def _parse_bm25(cursor: QueryCursor) -> Bm25:
