@@ -195,7 +195,9 @@ def test_a_branch_of_the_run_is_merged_or_left_for_review(tmp_path: Path) -> Non
         with pytest.raises(InvalidArgumentError, match="is in the ledger"):
             merge_run(pipeline, resolver, "../x", actor="rita")
         # Reviewed, merged and ended: the slot is done all the same.
-        assert run_pipeline(pipeline, RunOptions(slot="one")).targets[0].is_repeated
+        later = run_pipeline(pipeline, RunOptions(slot="one"))
+        assert later.targets[0].is_repeated
+        assert not later.awaits_review
         assert graph.branches() == ["main"]
         automatic = defined(tmp_path, own.replace("merge: review", "merge: automatic"))
         logins(tmp_path, "b.jsonl", "bo")

@@ -141,7 +141,9 @@ class TargetAttempt:
             with suppress(OmnigraphError):
                 once.record_outcome(found)
         merged = _merge_of(load) or found.merged
-        return self._mark_repeated(replace(found, merged=merged, attempts=begun.attempts))
+        # It is on the branch of the target, whatever it waited for when it was noted.
+        found = replace(found, merged=merged, awaits_review=False)
+        return self._mark_repeated(replace(found, attempts=begun.attempts))
 
     def _make_commit(self, begun: TargetRun, records: RecordSource) -> TargetRun:
         main = self.graph.branch(self.target.branch)
