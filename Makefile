@@ -66,6 +66,7 @@ bench: .venv/bench  ## Timings, printed as tables; queries and search beside oth
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/server.py --mixed 60
 	$(BIN)/python benchmarks/spark_load.py
+	$(BIN)/python benchmarks/pipeline_cost.py
 
 soak: setup  ## Writers and pipelines killed, agents that merge, random lives and examples.
 	$(BIN)/pytest -m hypothesis --hypothesis-profile nightly --timeout 3600

@@ -76,7 +76,7 @@ def memory_watched() -> Iterator[Peak]:
 
     def look() -> None:
         while not ended.wait(0.25):
-            peak.bytes = max(peak.bytes, sum(map(_resident, _descendants(os.getpid()))))
+            peak.bytes = max(peak.bytes, sum(map(_resident, list_descendants(os.getpid()))))
 
     thread = threading.Thread(target=look, daemon=True)
     thread.start()
@@ -87,7 +87,8 @@ def memory_watched() -> Iterator[Peak]:
         thread.join()
 
 
-def _descendants(root: int) -> list[int]:
+def list_descendants(root: int) -> list[int]:
+    """A process and all that it started, as far as they run."""
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
