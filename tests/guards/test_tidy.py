@@ -28,7 +28,7 @@ FUNCTION_LINES_MAX = 50
 MODEL_LINES_MAX = 500
 # Branches are a model of their own: commits, merges of entities and of schemas.
 # The functions of values are a list, and count for themselves.
-FUNCTION_LINES_MAX = 350
+VALUE_FUNCTIONS_LINES_MAX = 350
 BRANCHING_MODULES = ("branching.py", "merging.py", "migrating.py")
 BRANCHING_LINES_MAX = 350
 # Files and functions that are larger than the bounds, with their size. Entries may only shrink.
@@ -91,7 +91,7 @@ def test_the_model_of_the_language_stays_small() -> None:
     branching = sum(lines.pop(name) for name in BRANCHING_MODULES)
     functions = lines.pop("functions.py")
     assert sum(lines.values()) <= MODEL_LINES_MAX, lines
-    assert functions <= FUNCTION_LINES_MAX
+    assert functions <= VALUE_FUNCTIONS_LINES_MAX
     assert branching <= BRANCHING_LINES_MAX
 
 

@@ -23,7 +23,7 @@ QUERY_HINTS = {
     "&&": "write 'and'",
     "||": "write 'or'; texts are joined with '+'",
     "!": "write 'not'",
-    "=~": "write matches(text, pattern)",
+    "=~": "there are no regular expressions: use 'contains', 'starts_with' or match_text(…)",
     "'": "a text stands in double quotes",
     "`": "a text stands in double quotes; a name stands bare",
     "#": _COMMENT,

@@ -170,7 +170,7 @@ def split_deletions(rows: pa.Table) -> Iterator[tuple[pa.Table, bool]]:
         return
     # Rules that end nothing have no such column.
     is_deleted = pc.fill_null(rows[DELETED], False)
-    rows = rows.drop_columns([DELETED])
+    rows = rows.drop([DELETED])
     for part, is_deletion in ((pc.invert(is_deleted), False), (is_deleted, True)):
         found = rows.filter(part)
         if found.num_rows:

@@ -232,10 +232,8 @@ def _check_operands(
         if found is not None:
             return found
     got = " and ".join(_name_type(each) for each in operands)
-    is_text = Scalar.STRING in map(scalar_of, operands) and name == "+"
-    hint = "make a text of the other with text(…)" if is_text else None
     sign = "-" if name == "minus" else name
-    context.report_error("T110", span, f"'{sign}' needs {_NEEDS[name]}; got {got}", hint=hint)
+    context.report_error("T110", span, f"'{sign}' needs {_NEEDS[name]}; got {got}")
     return None
 
 
