@@ -6,11 +6,15 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 import pyarrow as pa
 
-from omnigraph.bulk.split_writer import SplitResult, write_split
+from omnigraph.bulk.split_groups import write_group
+from omnigraph.bulk.split_writer import SplitResult
 from omnigraph.bulk.task_tracking import TrackedTask, run_tracked
+
+SplitResults: TypeAlias = tuple[SplitResult, ...]
 
 
 @dataclass(frozen=True)
@@ -21,40 +25,40 @@ class FailingUnit:
     folder: str
 
 
-def write_then_fail(failing: FailingUnit) -> SplitResult:
+def write_then_fail(failing: FailingUnit) -> SplitResults:
     """Write a unit, and fail the first time."""
-    written: SplitResult = run_tracked(failing.unit)
+    written: SplitResults = run_tracked(failing.unit)
     try:
-        (Path(failing.folder) / f"failed-{failing.unit.item.number}").touch(exist_ok=False)
+        (Path(failing.folder) / f"failed-{failing.unit.item[0].number}").touch(exist_ok=False)
     except FileExistsError:
         return written
     raise RuntimeError("after the rows were written")
 
 
-def write_then_wait(unit: FailingUnit) -> SplitResult:
+def write_then_wait(unit: FailingUnit) -> SplitResults:
     """Write a unit, tell so, and take very long to answer."""
-    written: SplitResult = run_tracked(unit.unit)
-    (Path(unit.folder) / f"waiting-{unit.unit.item.number}").touch()
+    written: SplitResults = run_tracked(unit.unit)
+    (Path(unit.folder) / f"waiting-{unit.unit.item[0].number}").touch()
     time.sleep(600)
     return written
 
 
-def fail_for_good(unit: FailingUnit) -> SplitResult:
+def fail_for_good(unit: FailingUnit) -> SplitResults:
     """Write a unit, and fail, however often."""
     run_tracked(unit.unit)
     raise RuntimeError("after the rows were written")
 
 
-def write_until_stopped(unit: FailingUnit) -> SplitResult:
+def write_until_stopped(unit: FailingUnit) -> SplitResults:
     """Write a unit again and again, as one with very many rows would."""
     return run_tracked(replace(unit.unit, task=write_again, item=unit))  # type: ignore[no-any-return]
 
 
-def write_again(unit: FailingUnit) -> SplitResult:
+def write_again(unit: FailingUnit) -> SplitResults:
     """Write a unit until its load has ended."""
     while True:
-        write_split(unit.unit.item)
-        (Path(unit.folder) / f"waiting-{unit.unit.item.number}").touch()
+        write_group(unit.unit.item)
+        (Path(unit.folder) / f"waiting-{unit.unit.item[0].number}").touch()
 
 
 def named_slowly(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -24,7 +24,7 @@ from spark.load_tasks import FailingUnit, fail_for_good, write_then_wait, write_
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from omnigraph.bulk.split_writer import SplitResult
+    from spark.load_tasks import SplitResults
 
 SCHEMA = "node Person { name: String @key }"
 _WAIT_S = 120
@@ -54,7 +54,7 @@ class Held:
     """Runs the writing of units by another function, which does not answer."""
 
     spark: SparkSession
-    task: Callable[[FailingUnit], SplitResult]
+    task: Callable[[FailingUnit], SplitResults]
     folder: Path
 
     def run(self, units: Sequence[Any], task: Callable[[Any], Any], *, stage: str) -> list[Any]:
@@ -70,7 +70,7 @@ def test_an_interrupted_load_cancels_its_tasks_and_removes_what_they_wrote(
     graph: Graph,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    task: Callable[[FailingUnit], SplitResult],
+    task: Callable[[FailingUnit], SplitResults],
 ) -> None:
     def interrupt() -> None:
         while not list(tmp_path.glob("waiting-*")):

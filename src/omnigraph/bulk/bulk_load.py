@@ -38,7 +38,8 @@ from omnigraph.bulk.constraint_checks import ConstraintCheckResult, check_constr
 from omnigraph.bulk.key_join import clear_wanted_cache
 from omnigraph.bulk.load_deletions import DeletionPlanner, PlannedDeletions
 from omnigraph.bulk.row_checks import SPLIT_PROBLEMS_MAX, RecordProblem
-from omnigraph.bulk.split_writer import SplitResult, check_headers, write_split
+from omnigraph.bulk.split_groups import write_splits
+from omnigraph.bulk.split_writer import SplitResult, check_headers
 from omnigraph.bulk.splits import (
     FileRange,
     GraphLocation,
@@ -249,8 +250,7 @@ class BulkLoad:
         if wrong := check_headers(units):
             self._load = StagedLoad(job, *zip(*wrong, strict=True))
             return
-        results = self._runner.run(units, write_split, stage="write")
-        self._load = StagedLoad(job, units, tuple(results))
+        self._load = StagedLoad(job, units, write_splits(self._runner, units, stage="write"))
 
     def _validate_rows(self, examined: ConstraintCheckResult, view: View) -> ValidationResult:
         """What is wrong between rows; refused unless records may be left out."""
@@ -324,13 +324,8 @@ class BulkLoad:
             replace(load.splits[unit], excluded=tuple(sorted(numbers[unit])))
             for unit in sorted(touched)
         ]
-        written = dict(
-            zip(
-                sorted(touched),
-                self._runner.run(changed, write_split, stage="leave out"),
-                strict=True,
-            )
-        )
+        results = write_splits(self._runner, changed, stage="leave out")
+        written = dict(zip(sorted(touched), results, strict=True))
         units = {unit.number: unit for unit in changed}
         self._load = StagedLoad(
             load.job,
@@ -463,7 +458,8 @@ class BulkLoad:
         written = sum(sum(self.count_records(kind, view).values()) for kind in TypeKind)
         rows, splits = written + self._staged_load.count_unchanged(), self._staged_load.splits
         types = Counter(splits[unit].file_range.type or "" for unit, _ in rejected)
-        return LoadCounts(rows, self.rejected, self.rejects, types)
+        records = self._staged_load.count_records()
+        return LoadCounts(rows, self.rejected, self.rejects, types, records)
 
     def _record_rejects(self) -> set[tuple[int, int]]:
         """Count what was left out, and write it down where that is asked for; its keys."""

@@ -216,6 +216,11 @@ def read_raw_records(question: RawRequest) -> tuple[RawRecord, ...]:
     unit = question.split
     stores = get_stores(unit.job.location)
     accepted = stores.get_schema(unit.job).accepted
+    mapped = unit.file_range.mapped
+    if mapped is not None:
+        blocks = mapped.reader.iter_blocks()
+        batches = (mapped.rule.map_block(block, has_origins=True) for block in blocks)
+        return tuple(_iter_raw_rows(batches, question, accepted))
     with open_range(unit.file_range, unit.job, stores.objects) as stream:
         if unit.file_range.format is Format.JSONL:
             return tuple(_read_raw_lines(stream, question, stores))
@@ -305,8 +310,14 @@ def _decode_keys(
 def _read_raw_rows(
     stream: pa.NativeFile, question: RawRequest, accepted: AcceptedSchema
 ) -> Iterator[RawRecord]:
+    _, batches = read_batches(stream, question.split.file_range)
+    return _iter_raw_rows(batches, question, accepted)
+
+
+def _iter_raw_rows(
+    batches: Iterator[pa.RecordBatch], question: RawRequest, accepted: AcceptedSchema
+) -> Iterator[RawRecord]:
     piece = question.split.file_range
-    _, batches = read_batches(stream, piece)
     wanted, first = np.array(question.numbers, np.int64), 1
     for batch in batches:
         here = wanted[(wanted >= first) & (wanted < first + batch.num_rows)]

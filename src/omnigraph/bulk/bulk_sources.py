@@ -33,13 +33,15 @@ RecordOrigin: TypeAlias = tuple[int, int, int]
 class LoadCounts:
     """How many rows a load is about to write and how many it leaves out.
 
-    `rejects` is the file that lists the latter, `rejected_by_type` how many are of which type.
+    `rejects` is the file that lists the latter, `rejected_by_type` how many are of which type, and
+    `records_by_source` how many records were mapped to rows while they were read.
     """
 
     written: int
     rejected: int
     rejects: str | None
     rejected_by_type: Mapping[str, int] = field(default_factory=dict)
+    records_by_source: Mapping[str, int] = field(default_factory=dict)
 
 
 class BulkSource(ABC):

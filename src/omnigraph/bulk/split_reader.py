@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
+from omnigraph.bulk.mapped_records import RecordBlock, RecordReader, RowMapper
 from omnigraph.bulk.row_checks import RecordProblem
 from omnigraph.bulk.splits import FileRange, Format, InputSplit, LoadJob, Stores, noun_of
 from omnigraph.bulk.task_tracking import read_task_object
@@ -20,11 +22,17 @@ from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKey
 from omnigraph.storage.objects.object_store import Objects
 from omnigraph.storage.objects.source_files import open_source_file
+from omnigraph.writers.inputs.coerced_columns import coerce_column
 from omnigraph.writers.inputs.csv_ranges import SeekableStream, open_csv_range
 from omnigraph.writers.inputs.csv_reader import read_csv, read_header
 from omnigraph.writers.inputs.csv_records import CsvRecords
 from omnigraph.writers.inputs.input_rows import NONE_ABSENT, AbsentColumns, InputOptions
-from omnigraph.writers.inputs.input_tables import BATCH_ROWS, read_table, resolve_named_type
+from omnigraph.writers.inputs.input_tables import (
+    BATCH_ROWS,
+    TableColumns,
+    read_table,
+    resolve_named_type,
+)
 from omnigraph.writers.inputs.json_reader import check_first_record, read_json
 from omnigraph.writers.inputs.line_blocks import Stream
 from omnigraph.writers.inputs.row_sink import RecordError, RowNumbers, RowSink
@@ -151,18 +159,67 @@ def read_split_header(unit: InputSplit, stores: Stores) -> SplitSink:
 def _run_reader(unit: InputSplit, stores: Stores, reading: SplitSink, read: _Reader) -> SplitSink:
     piece = unit.file_range
     reading.begin_file(piece.name, noun=noun_of(piece.format))
+    with _finish_readings([reading]), open_range(piece, unit.job, stores.objects) as stream:
+        read(stream, piece, reading)
+    return reading
+
+
+@contextmanager
+def _finish_readings(readings: Sequence[SplitSink]) -> Iterator[None]:
+    """Give away the rest of readings that reach their end; what stops them is a problem."""
     try:
-        with open_range(piece, unit.job, stores.objects) as stream:
-            read(stream, piece, reading)
+        yield
     except LoadError:
-        assert reading.problems, "a reading that stops says why"
+        assert any(reading.problems for reading in readings), "a reading that stops says why"
     except (OSError, pa.ArrowException) as failure:
         reason = getattr(failure, "strerror", None) or str(failure)
-        reading.reject_record(0, RecordError(sanitize_message(reason), rule="source"))
+        readings[0].reject_record(0, RecordError(sanitize_message(reason), rule="source"))
     else:
-        reading.flush_rest()
-        reading.is_complete = True
-    return reading
+        for reading in readings:
+            reading.flush_rest()
+            reading.is_complete = True
+
+
+def read_mapped_splits(
+    reader: RecordReader, units: Sequence[InputSplit], readings: Sequence[SplitSink]
+) -> int:
+    """Read records once, for all units whose rules map them; how many records there are."""
+    count = 0
+    with _finish_readings(readings):
+        targets = [_MappedTarget.open(*pair) for pair in zip(units, readings, strict=True)]
+        for block in reader.iter_blocks():
+            count += block.rows.num_rows
+            for target in targets:
+                target.read_block(block)
+    return count
+
+
+@dataclass(frozen=True, slots=True)
+class _MappedTarget:
+    """A rule, and where its rows go."""
+
+    rule: RowMapper
+    columns: TableColumns
+    reading: SplitSink
+
+    @classmethod
+    def open(cls, unit: InputSplit, reading: SplitSink) -> _MappedTarget:
+        piece = unit.file_range
+        assert piece.mapped is not None, "asked for units of mapped records"
+        reading.begin_file(piece.name, noun=noun_of(piece.format))
+        type_key = resolve_named_type(reading)
+        columns = TableColumns.from_schema(
+            piece.mapped.rule.schema, type_key, reading, coerce_column
+        )
+        columns.begin(reading)
+        return cls(piece.mapped.rule, columns, reading)
+
+    def read_block(self, block: RecordBlock) -> None:
+        rows, first = self.rule.map_block(block), self.reading.records + 1
+        numbers = np.arange(first, first + rows.num_rows, dtype=np.int64)
+        self.columns.read_batch(rows, numbers, self.reading)
+        self.reading.count_records(rows.num_rows)
+        self.reading.lines = self.reading.records
 
 
 def _read_rows(stream: pa.NativeFile, piece: FileRange, reading: SplitSink) -> None:

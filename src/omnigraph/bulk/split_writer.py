@@ -13,7 +13,12 @@ import pyarrow.compute as pc
 
 from omnigraph.bulk.hash_files import HashFile, hash_tuples, write_hashes
 from omnigraph.bulk.row_checks import IdentifiedRows, RecordProblem, RowChecks
-from omnigraph.bulk.split_reader import PORTION_BYTES, read_split, read_split_header
+from omnigraph.bulk.split_reader import (
+    PORTION_BYTES,
+    SplitSink,
+    read_split,
+    read_split_header,
+)
 from omnigraph.bulk.splits import Format, InputSplit, Stores, get_stores
 from omnigraph.bulk.task_tracking import (
     read_task_object,
@@ -25,7 +30,7 @@ from omnigraph.changes.row_comparison import compare_columns
 from omnigraph.rows.columns import SOURCE_COLUMN, build_table_shape
 from omnigraph.rows.hashing import Hashes, hash_any_texts
 from omnigraph.rows.view import table_types_of
-from omnigraph.schema.accepted_schema import TypeKey
+from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKey
 from omnigraph.schema.catalog import Cardinality, EdgeType, NodeType
 from omnigraph.storage.tables.blob_columns import is_blob
 from omnigraph.storage.tables.pins import Pin
@@ -101,36 +106,19 @@ class SplitResult:
     problem_count: int
     patched_types: frozenset[str] = frozenset()
     unchanged: Mapping[str, tuple[UnchangedRows, ...]] = field(default_factory=dict)
+    # How many records were mapped to rows.
+    records: int = 0
 
 
 def write_split(unit: InputSplit) -> SplitResult:
     """Read a unit and write its good rows."""
     stores = get_stores(unit.job.location)
-    sink = _SplitWriter(unit, stores)
-    reading = read_split(unit, stores, sink.write_rows, sink.check_rejected_rows)
-    writers = sink.writers
-    problems = [
-        *reading.problems,
-        *(problem for writer in writers.values() for problem in writer.checks.problems),
-    ]
-    left_out = set(unit.excluded)
-    listed = [problem for problem in problems if problem.number not in left_out]
-    return SplitResult(
-        lines=reading.lines,
-        is_complete=reading.is_complete,
-        types={str(type_key): tuple(writer.portions) for type_key, writer in writers.items()},
-        problems=tuple(sorted(listed, key=lambda each: each.number)[: unit.job.problems_max]),
-        problem_count=reading.refused
-        + sum(writer.checks.count for writer in writers.values())
-        - (len(problems) - len(listed)),
-        patched_types=frozenset(
-            str(type_key) for type_key, writer in writers.items() if writer.keeps
-        ),
-        unchanged={str(type_key): tuple(each.unchanged) for type_key, each in writers.items()},
-    )
+    writer = SplitWriter(unit, stores)
+    reading = read_split(unit, stores, writer.write_rows, writer.check_rejected_rows)
+    return writer.build_result(reading)
 
 
-class _SplitWriter:
+class SplitWriter:
     """The types of a unit, each with its writer."""
 
     def __init__(self, unit: InputSplit, stores: Stores) -> None:
@@ -151,6 +139,35 @@ class _SplitWriter:
     ) -> None:
         """Report what else is wrong with refused records."""
         self._get_writer(type_key).checks.check_rejected_rows(rows, numbers)
+
+    def build_result(self, reading: SplitSink, *, records: int = 0) -> SplitResult:
+        """What became of the unit when all was read; `records` were, if they were mapped."""
+        writers, unit = self.writers, self._unit
+        problems = [
+            *reading.problems,
+            *(problem for writer in writers.values() for problem in writer.checks.problems),
+        ]
+        left_out = set(unit.excluded)
+        listed = [problem for problem in problems if problem.number not in left_out]
+        return SplitResult(
+            lines=reading.lines,
+            is_complete=reading.is_complete,
+            types={str(type_key): tuple(writer.portions) for type_key, writer in writers.items()},
+            problems=tuple(sorted(listed, key=lambda each: each.number)[: unit.job.problems_max]),
+            problem_count=reading.refused
+            + sum(writer.checks.count for writer in writers.values())
+            - (len(problems) - len(listed)),
+            patched_types=frozenset(
+                str(type_key) for type_key, writer in writers.items() if writer.keeps
+            ),
+            unchanged={str(type_key): tuple(each.unchanged) for type_key, each in writers.items()},
+            records=records,
+        )
+
+    @property
+    def accepted(self) -> AcceptedSchema:
+        """The schema that the unit is written with."""
+        return self._schema.accepted
 
     def _get_writer(self, type_key: TypeKey) -> _TypeWriter:
         if type_key not in self.writers:
@@ -350,6 +367,6 @@ def _select_header_splits(units: Sequence[InputSplit]) -> list[InputSplit]:
         has_header = found.format in _TABLE_FORMATS or (
             found.format is Format.JSONL and found.type is not None
         )
-        if has_header and len(heads) < HEADERS_MAX:
+        if has_header and found.mapped is None and len(heads) < HEADERS_MAX:
             heads.setdefault((found.name, found.type), unit)
     return list(heads.values())

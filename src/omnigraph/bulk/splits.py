@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
+from omnigraph.bulk.mapped_records import MappedRange
 from omnigraph.bulk.row_checks import SPLIT_PROBLEMS_MAX
 from omnigraph.errors import LoadError, Violation, format_violations
 from omnigraph.lang.quoting import sanitize_message
@@ -117,7 +118,7 @@ class FileRange:
 
     `name` stands for the file in messages, `type` is that of the rows of a table. `csv` is the same
     part of a CSV file, which may start within quotes. With `is_deletion` the rows name entities
-    that end.
+    that end. `mapped` says how the rows are made, if they are not in the file.
     """
 
     file: SourceFile
@@ -130,6 +131,7 @@ class FileRange:
     rows: int = 0
     csv: CsvRange | None = None
     is_deletion: bool = False
+    mapped: MappedRange | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.bulk.hash_files import HashFile
+from omnigraph.bulk.mapped_records import RecordReader
 from omnigraph.bulk.split_writer import SplitResult
 from omnigraph.bulk.splits import InputSplit, LoadJob, get_stores, noun_of
 from omnigraph.rows.view import View
@@ -60,6 +62,17 @@ class StagedLoad:
             for portion in portions
             if name in portion.hashes
         )
+
+    def count_records(self) -> Mapping[str, int]:
+        """How many records of each source were mapped to rows, by however many rules."""
+        counts: dict[RecordReader, int] = {}
+        for split, written in zip(self.splits, self.results, strict=True):
+            if split.file_range.mapped is not None:
+                counts[split.file_range.mapped.reader] = written.records
+        found: Counter[str] = Counter()
+        for reader, count in counts.items():
+            found[reader.source] += count
+        return found
 
     def count_unchanged(self) -> int:
         """How many rows were not written, because they are committed as they are."""

@@ -67,6 +67,7 @@
     ├── SecretMissingError            a value that a pipeline takes from the environment is not set
     ├── SourceFailedError             a source of a pipeline cannot be read now
     ├── SourceRefusedError            a source of a pipeline does not hold what its definition says
+    ├── UncompiledValueError          a value that a mapping without Spark does not judge
     ├── ApprovalRequiredError         a run would replace data without an approval
     ├── TooManyRejectedError          a run would leave out more rows than its target tolerates
     ├── TooManyDeletedError           a run would delete more entities than a rule allows
@@ -123,6 +124,7 @@ from omnigraph.errors.pipeline_errors import (
     TooFewRowsError,
     TooManyDeletedError,
     TooManyRejectedError,
+    UncompiledValueError,
 )
 from omnigraph.errors.policy_errors import (
     PolicyDeniedError,
@@ -271,6 +273,7 @@ __all__ = [
     "TooManyDeletedError",
     "TooManyRejectedError",
     "TypeNotFoundError",
+    "UncompiledValueError",
     "UnknownParameterError",
     "UnsupportedPlatformError",
     "UnusableKeyError",

@@ -35,6 +35,7 @@ from omnigraph.errors.pipeline_errors import (
     TooFewRowsError,
     TooManyDeletedError,
     TooManyRejectedError,
+    UncompiledValueError,
 )
 from omnigraph.errors.policy_errors import PolicyDeniedError
 from omnigraph.errors.query_errors import (
@@ -107,6 +108,7 @@ _CODES: Final[dict[type[OmnigraphError], ErrorCode | None]] = {
             TooFewRowsError,
             TooManyDeletedError,
             TooManyRejectedError,
+            UncompiledValueError,
             WriteRefusedError,
             WrongQueryKindError,
         ),

@@ -49,6 +49,12 @@ class SourceRefusedError(OmnigraphError):
     code = "source_refused"
 
 
+class UncompiledValueError(OmnigraphError):
+    """A value that a mapping without Spark does not judge: the load is made by Spark then."""
+
+    code = "uncompiled_value"
+
+
 class TooManyRejectedError(OmnigraphError):
     """A run that would leave out more rows than its target tolerates; nothing was committed.
 

@@ -49,10 +49,11 @@ class FrameSource(BulkSource):
     """DataFrames, each with the type of its rows; each is evaluated once.
 
     Their rows are written beside the graph by tasks, so that whatever is tried again reads the same
-    rows, however the frame was made.
+    rows, however the frame was made. Ranges of files are read where they are.
     """
 
     frames: Sequence[tuple[str, DataFrame]]
+    ranges: tuple[FileRange, ...] = ()
     own: SparkSession | None = None
     progress: StageProgress | None = None
     # Asked when all rows are staged: it refuses what the frames should not have read.
@@ -86,6 +87,9 @@ class FrameSource(BulkSource):
 
     def accept_counts(self, counts: LoadCounts) -> None:
         """Ask whether so many rows may be left out."""
+        if self.ranges and self.on_staged is not None:
+            # Files are read when the rows are written.
+            self.on_staged()
         if self.on_accept is not None:
             self.on_accept(counts)
 
@@ -107,7 +111,7 @@ class FrameSource(BulkSource):
         )
         if self.on_staged is not None:
             self.on_staged()
-        return found
+        return self.ranges + found
 
     def _stage_frame(
         self, frame: DataFrame, type_name: str, place: GraphLocation, folder: str
@@ -214,6 +218,7 @@ def load_frames(  # noqa: PLR0913 — one keyword for each decision of the calle
     only_changed: bool = False,
     whole_types: frozenset[str] = frozenset(),
     accept_missing: Callable[[str, int, int], None] | None = None,
+    ranges: tuple[FileRange, ...] = (),
 ) -> LoadResult:
     """Load DataFrames, each with the type of its rows, in one commit for all of them or none.
 
@@ -224,20 +229,12 @@ def load_frames(  # noqa: PLR0913 — one keyword for each decision of the calle
     `accept` is called before the commit, and may refuse to leave so many rows out. With
     `only_changed` a merge leaves rows alone that are the same, and makes no commit of none. Rows
     whose column `@deleted` is true end their entities. Of `whole_types` the frames have all
-    entities: others end, if `accept_missing` does not refuse it.
+    entities: others end, if `accept_missing` does not refuse it. `ranges` of files are loaded with
+    the frames.
     """
+    given = (tuple(frames), ranges, spark, progress, staged, locate, accept, only_changed)
     return branch.load(
-        FrameSource(
-            tuple(frames),
-            spark,
-            progress,
-            staged,
-            locate,
-            accept,
-            only_changed,
-            whole_types,
-            accept_missing,
-        ),
+        FrameSource(*given, whole_types, accept_missing),
         mode=mode,
         key=key,
         message=message,

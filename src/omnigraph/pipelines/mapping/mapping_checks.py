@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import pyarrow as pa
+
 from omnigraph.config.yaml_reader import Findings
 from omnigraph.errors import PipelineInvalidError
 from omnigraph.lang.quoting import sanitize_text
@@ -26,6 +28,7 @@ from omnigraph.schema.property_types import (
     ScalarType,
     VectorType,
 )
+from omnigraph.writers.inputs.coerced_columns import WrongArrowTypeError, coerce_column
 from omnigraph.writers.inputs.value_coercion import MisfitError, make_coercer
 
 MERGE = "merge"
@@ -166,6 +169,15 @@ def _find_type_mismatch(value: Value, type_: PropertyType) -> str | None:
             return _find_constant_mismatch(constant, type_)
         case _:
             return None
+
+
+def fits_property(found: pa.DataType, type_: PropertyType) -> bool:
+    """Whether the load takes columns of an Arrow type for a property."""
+    try:
+        coerce_column(pa.array([], found), type_, is_strict=True)
+    except (WrongArrowTypeError, pa.ArrowException):
+        return False
+    return True
 
 
 def _find_constant_mismatch(constant: object, type_: PropertyType) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -20,7 +20,7 @@ from omnigraph.config.yaml_reader import Findings, Position
 from omnigraph.embedding.configured_embedder import ConfiguredEmbedder
 from omnigraph.pipelines.config.definition import RecordMapping
 from omnigraph.pipelines.config.expectations import RowCondition
-from omnigraph.pipelines.mapping.mapping_checks import check_mapping
+from omnigraph.pipelines.mapping.mapping_checks import check_mapping, fits_property
 from omnigraph.pipelines.mapping.mapping_sql import (
     WORDS_COLUMN,
     ExpansionStep,
@@ -49,7 +49,6 @@ from omnigraph.spark.sql_analysis import (
     get_spark_types,
     select_items,
 )
-from omnigraph.writers.inputs.coerced_columns import WrongArrowTypeError, coerce_column
 from omnigraph.writers.inputs.input_tables import DELETED, ORIGIN, REFUSED
 
 if TYPE_CHECKING:
@@ -82,15 +81,19 @@ def build_frames(
     *,
     mode: str,
     observer: RuleObserver | None = None,
+    reported: Set[str] = frozenset(),
 ) -> list[tuple[str, DataFrame]]:
     """The rows of each type, with `node:Name` or `edge:Name`; raises all that cannot work.
 
     A row that a record has no values for says so in a column, for the load to refuse it. The
-    observer counts the rows when they are read.
+    observer counts the rows when they are read. The unreadable records of sources that are
+    `reported` are left out.
     """
     findings = check_mapping(mapped, catalog, mode=mode)
     findings.raise_if_any()
-    frames = resolve_frames(mapped, catalog, sources, findings, observer=observer)
+    frames = resolve_frames(
+        mapped, catalog, sources, findings, observer=observer, reported=reported
+    )
     findings.raise_if_any()
     return frames
 
@@ -102,6 +105,7 @@ def resolve_frames(
     findings: Findings,
     *,
     observer: RuleObserver | None = None,
+    reported: Set[str] = frozenset(),
 ) -> list[tuple[str, DataFrame]]:
     """The rows of each type of a checked mapping; what cannot work goes to the findings.
 
@@ -109,7 +113,7 @@ def resolve_frames(
     does not have is not a column of nulls.
     """
     frames: dict[tuple[str, frozenset[str]], DataFrame] = {}
-    reported: set[str] = set()
+    reported = set(reported)
     numbers = {name: number for number, name in enumerate(sources)}
     for rule in mapped.rules:
         steps = build_steps(rule, catalog)
@@ -445,15 +449,6 @@ def _list_reason_columns(records: DataFrame) -> list[str]:
 
 def _coalesce_reasons(reasons: Sequence[str]) -> str:
     return reasons[0] if len(reasons) == 1 else f"coalesce({', '.join(reasons)})"
-
-
-def fits_property(found: pa.DataType, type_: PropertyType) -> bool:
-    """Whether the load takes columns of an Arrow type for a property."""
-    try:
-        coerce_column(pa.array([], found), type_, is_strict=True)
-    except (WrongArrowTypeError, pa.ArrowException):
-        return False
-    return True
 
 
 def _suggest_cast(type_: PropertyType) -> str | None:

@@ -20,7 +20,7 @@ from omnigraph.writers.inputs.input_tables import REFUSED_MESSAGE, REFUSED_PROPE
 
 # The text of a record that could not be read; null for all others.
 CORRUPT: Final = "_corrupt_record"
-_RECORD_CHARS_MAX: Final = 16 * 1024
+RECORD_CHARS_MAX: Final = 16 * 1024
 
 
 def build_failure_condition(sql: str) -> str:
@@ -53,13 +53,17 @@ class RowGuard:
         self, condition: str, property_: str | None, sql: str, place: Position
     ) -> str:
         """Why a record is refused where a condition holds, else null."""
+        message = self.format_rejection(property_, sql, place)
+        return f"CASE WHEN {condition} THEN {_build_reason(property_, message, self.record)} END"
+
+    def format_rejection(self, property_: str | None, sql: str, place: Position) -> str:
+        """What is said of a record for which an expression has no result."""
         about = self.type_name if property_ is None else f"{self.type_name}.{property_}"
         shown = sql.removeprefix("(").removesuffix(")") if sql.startswith("(") else sql
-        message = (
+        return (
             f"{about}: {shown} has no result for this record of source '{self.source}'"
             f" ({self.file}:{place})"
         )
-        return f"CASE WHEN {condition} THEN {_build_reason(property_, message, self.record)} END"
 
     def build_unknown(self, condition: str, sql: str, known: str, place: Position) -> str:
         """Why a record is refused whose operation is not one that is declared, else null."""
@@ -75,12 +79,17 @@ class RowGuard:
         return f"CASE WHEN {condition} THEN {_build_reason(None, message, row)} END"
 
     @property
+    def unreadable_messages(self) -> tuple[str, str]:
+        """What is said of a record that cannot be read, and of one that is not text."""
+        about = f"source '{self.source}' holds a record that cannot be read"
+        return about, f"{about}: it has bytes that are not text in the encoding of the source"
+
+    @property
     def unreadable(self) -> str:
         """Why a record that could not be read is refused, else null."""
-        about = f"source '{self.source}' holds a record that cannot be read"
+        about, bytes_ = self.unreadable_messages
         corrupt = quote_name(CORRUPT)
-        text = f"left({corrupt}, {_RECORD_CHARS_MAX})"
-        bytes_ = f"{about}: it has bytes that are not text in the encoding of the source"
+        text = f"left({corrupt}, {RECORD_CHARS_MAX})"
         return (
             f"CASE WHEN contains({corrupt}, '{REPLACEMENT}')"
             f" THEN {_build_reason(None, bytes_, text)}"
@@ -93,7 +102,7 @@ def build_record_sql(columns: Sequence[str]) -> str:
     names = [name for name in columns if name != CORRUPT and not is_record_id_column(name)]
     # A name that is there twice means neither column.
     named = ", ".join(quote_name(name) for name in names if names.count(name) == 1)
-    return f"left(to_json(struct({named})), {_RECORD_CHARS_MAX})" if named else "''"
+    return f"left(to_json(struct({named})), {RECORD_CHARS_MAX})" if named else "''"
 
 
 def _build_reason(property_: str | None, message: str, record: str) -> str:

@@ -10,6 +10,7 @@ commits that are missing.
     stream_run            runs a pipeline for each batch of new files, by Structured Streaming
     pipeline_run          one run, from its secrets to its last event
     run_slot              which slot a run stands for, and what it reads
+    direct_rules      the rules of a target that need no Spark SQL, and what they read
     target_attempt        the commit of one target, made once in any number of attempts
     run_review            runs whose branches wait for review, and their merges
     plan_sample           what rules make of a few records

@@ -27,7 +27,7 @@ from omnigraph.errors import (
     TooManyRejectedError,
 )
 from omnigraph.errors.base_error import raise_interruptions
-from omnigraph.pipelines.config.definition import Pipeline, Target
+from omnigraph.pipelines.config.definition import Pipeline, SqlSource, Target
 from omnigraph.pipelines.config.secret_resolver import Resolver
 from omnigraph.pipelines.config.slot_references import bind_slot, find_interval, uses_slots
 from omnigraph.pipelines.ledger.rule_outcomes import RuleOutcome
@@ -55,7 +55,7 @@ from omnigraph.pipelines.run.target_attempt import (
     run_branch_of,
 )
 from omnigraph.pipelines.sources import open_source, require_unchanged
-from omnigraph.pipelines.sources.provenance import OpenSource
+from omnigraph.pipelines.sources.provenance import OpenSource, SlotSources
 from omnigraph.pipelines.sources.spark_source import sort_queries_last
 from omnigraph.storage import open_objects
 from omnigraph.storage.objects.object_store import Objects
@@ -323,7 +323,8 @@ class _SlotRecords:
     def __init__(self, running: RunContext, slot: Slot) -> None:
         self._running = running
         self._slot = slot
-        self._found: dict[str, OpenSource] | None = None
+        self._found: SlotSources | None = None
+        self._counts: dict[str, int] = {}
         self._is_kept = False
         self._held = ExitStack()
         running.stack.callback(self._release)
@@ -342,8 +343,10 @@ class _SlotRecords:
         if self._found is None:
             sessions = import_spark_module("spark_session")
             spark = sessions.get_strict_session(sessions.get_session(self._running.options.spark))
-            self._found = dict(self._open_sources(spark))
-        return load_records(branch, self._found, terms, staged=self._require_unchanged_sources)
+            self._found = self._list_sources(spark)
+        result = load_records(branch, self._found, terms, staged=self._require_unchanged_sources)
+        self._counts |= terms.records
+        return result
 
     def _require_unchanged_sources(self) -> None:
         for name, found in self._slot.source_states.items():
@@ -368,22 +371,38 @@ class _SlotRecords:
         """How many records a target that was loaded read; None for one that was not."""
         rules = target.mapping.rules
         names = {rule.source or next(iter(self._slot.source_states)) for rule in rules}
-        found = self._found or {}
-        counts = [found[name].count() if name in found else None for name in names]
+        counts = [self._count_records(name) for name in names]
         known = [count for count in counts if count is not None]
         return sum(known) if len(known) == len(counts) else None
 
-    def _open_sources(self, spark: SparkSession) -> Iterator[tuple[str, OpenSource]]:
+    def _count_records(self, name: str) -> int | None:
+        known = None if self._found is None else self._found.count(name)
+        return self._counts.get(name) if known is None else known
+
+    def _list_sources(self, spark: SparkSession) -> SlotSources:
+        """The sources, opened when they are needed: some are read without Spark."""
+        resolver, states = self._running.resolver, self._slot.source_states
+        names = sort_queries_last(self._running.pipeline.sources)
+        resolved = {name: (resolver.resolve_source(name), states[name]) for name in names}
+        found = SlotSources(
+            names,
+            lambda name: self._open_source(name, found, spark),
+            states=resolved,
+            session=spark,
+        )
+        return found
+
+    def _open_source(self, name: str, all_: SlotSources, spark: SparkSession) -> OpenSource:
+        source, found = all_.states[name]
         running = self._running
+        staging = running.resolver.resolve_graph(running.pipeline.targets[0].graph)
         refusing_data = import_spark_module("spark_failures").translate_source_errors
         cancelled_if_left = import_spark_module("job_cancellation").cancel_on_error
-        staging = running.resolver.resolve_graph(running.pipeline.targets[0].graph)
-        states = self._slot.source_states
         others: dict[str, DataFrame] = {}
-        for name in sort_queries_last(running.pipeline.sources):
-            source, found = running.resolver.resolve_source(name), states[name]
-            with cancelled_if_left(spark), refusing_data(name):
-                reading = open_source(source, found, spark, staging=staging, others=others)
-                rows = self._held.enter_context(reading)
-            others[name] = rows
-            yield name, OpenSource.from_records(name, source, found, rows)
+        if isinstance(source, SqlSource):
+            plain = [each for each in all_.names if not isinstance(all_.states[each][0], SqlSource)]
+            others = {each: all_.open(each).records for each in plain}
+        with cancelled_if_left(spark), refusing_data(name):
+            reading = open_source(source, found, spark, staging=staging, others=others)
+            rows = self._held.enter_context(reading)
+        return OpenSource.from_records(name, source, found, rows)

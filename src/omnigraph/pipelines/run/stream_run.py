@@ -45,7 +45,7 @@ from omnigraph.pipelines.sources.file_source import (
     select_files,
 )
 from omnigraph.pipelines.sources.json_frames import PERMISSIVE
-from omnigraph.pipelines.sources.provenance import OpenSource
+from omnigraph.pipelines.sources.provenance import OpenSource, SlotSources
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -202,7 +202,7 @@ class _BatchRecords:
         stopped = self._batches.stopped
         if stopped.is_set():
             raise KeyboardInterrupt
-        sources = {self._origins.name: self._origins}
+        sources = SlotSources([self._origins.name], lambda _: self._origins)
         try:
             if self._origins.state.listing.format == "json":
                 _require_whole_characters(self._origins.records)

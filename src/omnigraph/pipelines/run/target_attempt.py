@@ -8,7 +8,7 @@ that of several attempts one makes it. The message of the commit ends with the r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,6 +24,7 @@ from omnigraph.errors import (
     TooFewRowsError,
     TooManyDeletedError,
     TooManyRejectedError,
+    UncompiledValueError,
 )
 from omnigraph.pipelines.config.definition import Pipeline, Target
 from omnigraph.pipelines.ledger.idempotency import (
@@ -35,6 +36,7 @@ from omnigraph.pipelines.ledger.idempotency import (
 )
 from omnigraph.pipelines.ledger.rule_outcomes import RuleOutcome
 from omnigraph.pipelines.ledger.run_ledger import SUCCEEDED, UNCHANGED, TargetRun
+from omnigraph.pipelines.run.direct_rules import DirectRules, plan_direct_rules
 from omnigraph.pipelines.run.run_slot import Slot
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     from omnigraph.bulk.bulk_sources import LoadCounts
     from omnigraph.engine import LoadResult
     from omnigraph.pipelines.config.expectations import RejectLimit
-    from omnigraph.pipelines.sources.provenance import OpenSource
+    from omnigraph.pipelines.sources.provenance import SlotSources
     from omnigraph.schema.catalog import Catalog
 
 
@@ -335,16 +337,34 @@ class LoadRequest:
     progress: Any = None  # Any: what the load of frames takes
     # What was counted of rules is added here.
     rules: list[RuleOutcome] = field(default_factory=list)
+    # How many records were read of sources of which Spark does not count them.
+    records: dict[str, int] = field(default_factory=dict)
 
 
 def load_records(
     branch: Branch,
-    sources: Mapping[str, OpenSource],
+    sources: SlotSources,
     terms: LoadRequest,
     *,
     staged: Callable[[], None],
 ) -> LoadResult:
     """Load the records of a target; `staged` is asked when all of them were read."""
+    direct = plan_direct_rules(terms.target.mapping, catalog_of(branch), sources.states)
+    try:
+        return _load_rules(branch, sources, terms, direct, staged=staged)
+    except UncompiledValueError:
+        return _load_rules(branch, sources, terms, DirectRules(), staged=staged)
+
+
+def _load_rules(
+    branch: Branch,
+    sources: SlotSources,
+    terms: LoadRequest,
+    direct: DirectRules,
+    *,
+    staged: Callable[[], None],
+) -> LoadResult:
+    """Load what some rules read from files, and what the others are frames of."""
     # Spark may not be needed, nor be there.
     from omnigraph.pipelines.mapping.mapping_frames import build_frames  # noqa: PLC0415
     from omnigraph.pipelines.mapping.rule_observer import RuleObserver  # noqa: PLC0415
@@ -352,16 +372,25 @@ def load_records(
 
     def accept(counts: LoadCounts) -> None:
         terms.rules[:] = observer.check_expectations(counts.rejected_by_type)
+        terms.records.update(counts.records_by_source)
         require_reject_limit(target, counts)
 
     observer = RuleObserver()
     target = terms.target
-    frames = {name: each.rows for name, each in sources.items()}
+    rules = enumerate(target.mapping.rules)
+    others = tuple(rule for number, rule in rules if number not in direct.rules)
     result: LoadResult = import_spark_module("frame_load").load_frames(
         branch,
         build_frames(
-            target.mapping, catalog_of(branch), frames, mode=target.mode, observer=observer
+            replace(target.mapping, rules=others),
+            catalog_of(branch),
+            sources.frames,
+            mode=target.mode,
+            observer=observer,
+            reported=direct.reported,
         ),
+        ranges=direct.ranges,
+        spark=sources.session,
         mode=target.mode,
         key=terms.key,
         message=terms.message,
@@ -369,7 +398,7 @@ def load_records(
         rejects=terms.rejects,
         progress=terms.progress,
         staged=staged,
-        locate=RecordLocator(tuple(sources.values())),
+        locate=RecordLocator(sources),
         accept=accept,
         only_changed=target.mode == "merge",
         whole_types=frozenset(dict(iter_delete_limits(target))),

@@ -16,6 +16,7 @@ the same position. Files are not pinned: after reading them, the caller checks w
     spark_source        any format of Spark, queries over sources, Python functions
     json_frames         JSON texts as frames, for the kinds that have them
     csv_frames          CSV files as frames, by the reader of loads
+    record_readers      CSV and Parquet files read by tasks for rules that need no Spark
     provenance          rejected rows, traced to the records they were made from
     file_locations      the line or row of a record in its file
 """

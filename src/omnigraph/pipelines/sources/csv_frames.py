@@ -8,6 +8,7 @@ or fewer values than the header cannot be read. A large file in UTF-8 is read by
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -50,7 +51,7 @@ _SHOWN_BYTES: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class _CsvInput:
+class CsvInput:
     """A file, or a range of it, with the number of the file among those of its source."""
 
     file: SourceFile
@@ -62,7 +63,7 @@ class _CsvInput:
 def read_csv_frame(found: FileListing, columns: str | None, spark: SparkSession) -> DataFrame:
     """The records of files, numbered by file and line."""
     names = read_csv_names(found)
-    inputs = tuple(_plan_inputs(found))
+    inputs = tuple(plan_csv_inputs(found))
     tasks = max(_TASKS_MIN, sum(file.size for file in found.files) // _RANGE_BYTES)
     numbers = spark.range(0, len(inputs), 1, min(len(inputs), tasks))
     task = partial(read_csv_inputs, inputs, names, found.options)
@@ -84,7 +85,7 @@ def read_csv_names(found: FileListing) -> list[str]:
     # A file without a byte has no header, and no record that would need one.
     first = next((file for file in found.files if file.size), found.files[0])
     with open_source_file(first, found.options) as stream:
-        records = _open_records(stream, _CsvInput(first, 0, found.encoding))
+        records = _open_records(stream, CsvInput(first, 0, found.encoding))
         names = _parse_names(records.header, first.uri)
     for number, name in enumerate(names):
         if not name:
@@ -103,9 +104,10 @@ def _parse_names(header: bytes, uri: str) -> list[str]:
     return names
 
 
-def _plan_inputs(found: FileListing) -> Iterator[_CsvInput]:
+def plan_csv_inputs(found: FileListing) -> Iterator[CsvInput]:
+    """The files, and the ranges of large ones."""
     for number, file in enumerate(found.files):
-        whole = _CsvInput(file, number, found.encoding)
+        whole = CsvInput(file, number, found.encoding)
         # Only bytes of UTF-8 have the same meaning wherever a range starts.
         if found.encoding != UTF_8 or _is_compressed(file.uri):
             yield whole
@@ -145,7 +147,7 @@ def _cast_columns(rows: DataFrame, columns: str, spark: SparkSession) -> DataFra
 
 
 def read_csv_inputs(
-    inputs: Sequence[_CsvInput],
+    inputs: Sequence[CsvInput],
     names: Sequence[str],
     options: Mapping[str, str],
     batches: Iterator[pa.RecordBatch],
@@ -165,31 +167,43 @@ def read_csv_files(
     """The records of the files of this machine whose addresses are in a partition."""
     for batch in batches:
         for uri in batch.column(0).to_pylist():
-            for rows in _iter_records(_CsvInput(resolve_local_file(uri), 0), names, {}):
+            for rows in _iter_records(CsvInput(resolve_local_file(uri), 0), names, {}):
                 yield rows.append_column(FILE, pa.repeat(uri, rows.num_rows))
 
 
 def _iter_records(
-    each: _CsvInput, names: Sequence[str], options: Mapping[str, str]
+    each: CsvInput, names: Sequence[str], options: Mapping[str, str]
 ) -> Iterator[pa.RecordBatch]:
     if not each.file.size:
         return
-    uri = each.file.uri
+    with open_csv_input(each, options) as records:
+        own, places = match_columns(records, names, each.file.uri)
+        for block in records.iter_blocks():
+            for rows in build_batches(block, own, records.lines_before):
+                columns = [rows.column(place) for place in (*places, len(own), len(own) + 1)]
+                yield pa.record_batch(columns, [*names, CORRUPT, ROW])
+
+
+@contextmanager
+def open_csv_input(each: CsvInput, options: Mapping[str, str]) -> Iterator[CsvRecords]:
+    """The records of a file or a range; what Arrow cannot read is refused."""
     pa.set_cpu_count(1)
     try:
         with open_source_file(each.file, options) as stream:
-            records = _open_records(stream, each)
-            own = _parse_names(records.header, uri)
-            places = [_find_column(own, name, uri) for name in names]
-            for block in records.iter_blocks():
-                for rows in _build_batches(block, own, records.lines_before):
-                    columns = [rows.column(place) for place in (*places, len(own), len(own) + 1)]
-                    yield pa.record_batch(columns, [*names, CORRUPT, ROW])
+            yield _open_records(stream, each)
     except pa.ArrowException as failure:
-        raise SourceRefusedError(f"{uri}: {failure}") from failure
+        raise SourceRefusedError(f"{each.file.uri}: {failure}") from failure
 
 
-def _open_records(stream: pa.NativeFile, each: _CsvInput) -> CsvRecords:
+def match_columns(
+    records: CsvRecords, names: Sequence[str], uri: str
+) -> tuple[list[str], list[int]]:
+    """The columns of a file, and where those of its source are among them."""
+    own = _parse_names(records.header, uri)
+    return own, [_find_column(own, name, uri) for name in names]
+
+
+def _open_records(stream: pa.NativeFile, each: CsvInput) -> CsvRecords:
     def build_failure(line: int, error: RecordError) -> SourceRefusedError:
         before = 0 if each.range is None else each.range.lines_before
         place = f" line {before + line}" if line else ""
@@ -215,7 +229,7 @@ def _find_column(names: Sequence[str], wanted: str, uri: str) -> int:
     return lower.index(wanted.lower())
 
 
-def _build_batches(
+def build_batches(
     block: CsvBlock, names: Sequence[str], lines_before: int
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a block, its unreadable records after them; a row number is a line from 0."""

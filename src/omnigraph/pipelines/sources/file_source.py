@@ -238,7 +238,7 @@ def _require_columns(records: DataFrame, found: FileListing) -> None:
     if len(found.files) == 1 or found.format in _TEXT_FORMATS:
         return
     for file in found.files:
-        names = _read_file_schema(found, file).names
+        names = read_file_schema(found, file).names
         if missing := [name for name in records.columns if name not in names]:
             raise SourceRefusedError(f"{file.uri} has no column {missing[0]}", hint=_SAME_COLUMNS)
 
@@ -308,7 +308,7 @@ def _read_remote_frame(source: FileSource, found: FileListing, spark: SparkSessi
 def _read_remote_schema(found: FileListing) -> pa.Schema:
     """The columns of the first file, as wide as any file has them."""
     wide = read_wide_schema(found)
-    return _read_file_schema(found, found.files[0]) if wide is None else wide
+    return read_file_schema(found, found.files[0]) if wide is None else wide
 
 
 def read_wide_schema(found: FileListing) -> pa.Schema | None:
@@ -316,10 +316,10 @@ def read_wide_schema(found: FileListing) -> pa.Schema | None:
 
     None if all files agree, or only differ in what the reader reports: columns that are missing.
     """
-    first = _read_file_schema(found, found.files[0])
+    first = read_file_schema(found, found.files[0])
     wide = first
     for file in found.files[1:]:
-        other = _read_file_schema(found, file)
+        other = read_file_schema(found, file)
         for number, column in enumerate(wide):
             at = other.get_field_index(column.name)
             type_ = column.type if at < 0 else _widen_type(column, other.field(at).type, file)
@@ -345,7 +345,8 @@ def _is_number(type_: pa.DataType) -> bool:
     return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_))
 
 
-def _read_file_schema(found: FileListing, file: SourceFile) -> pa.Schema:
+def read_file_schema(found: FileListing, file: SourceFile) -> pa.Schema:
+    """The columns of a table file."""
     try:
         with opened_file(file, found.options) as stream:
             is_parquet = found.format == "parquet"

@@ -7,7 +7,7 @@ too, because Spark knows none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -28,7 +28,7 @@ from omnigraph.pipelines.sources.file_locations import (
 from omnigraph.pipelines.sources.source_dispatch import PartitionSettings, partition_settings_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from omnigraph.storage.objects.source_files import SourceFile
 
@@ -64,7 +64,9 @@ class OpenSource:
 
     def locate(self, wanted: Sequence[RecordId]) -> Iterator[tuple[RecordId, OriginRecord]]:
         """Where records are, by their numbers; one that is not found any more is left out."""
-        rows = self._reread_rows(wanted)
+        parts = self._find_parts({part for part, _ in wanted})
+        rows = self._reread_rows([(parts.get(part, part), row) for part, row in wanted])
+        asked = {part: number for number, part in parts.items()}
         if isinstance(self.source, FileSource):
             places = self._locate_in_files(rows, self.source)
         else:
@@ -77,7 +79,20 @@ class OpenSource:
                 for row in rows
             ]
         for row, (place, file, number) in zip(rows, places, strict=True):
-            yield (row[PART], row[ROW]), OriginRecord(place, file, number, row[_RECORD] or "")
+            known: int = row[PART]
+            found = OriginRecord(place, file, number, row[_RECORD] or "")
+            yield (asked.get(known, known), row[ROW]), found
+
+    def _find_parts(self, wanted: Set[int]) -> Mapping[int, int]:
+        """The parts that Spark has for files which tasks read without it, by their numbers."""
+        names = self.records.columns
+        files = self.state.listing.files if FILE in names and BLOCK not in names else ()
+        numbers = {files[number].path: number for number in wanted if 0 <= number < len(files)}
+        if not numbers:
+            return {}
+        known = self._collect_rows(lambda: self.records.select(PART, FILE).distinct())
+        paths = ((self._file_of(row[FILE]).path, row[PART]) for row in known)
+        return {numbers[path]: part for path, part in paths if path in numbers}
 
     def _reread_rows(self, wanted: Sequence[RecordId]) -> list[_Row]:
         spark = self.records.sparkSession
@@ -168,11 +183,70 @@ class OpenSource:
         return str(self.state.listing.format)
 
 
+class SlotSources:
+    """The sources of a slot, each opened when it is needed for the first time.
+
+    `states` are those of the sources whose records tasks may read without Spark.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        open_source: Callable[[str], OpenSource],
+        *,
+        states: Mapping[str, tuple[Source, SourceState]] | None = None,
+        session: SparkSession | None = None,
+    ) -> None:
+        self.names = tuple(names)
+        self.states = states or {}
+        self.session = session
+        self._open_source = open_source
+        self._opened: dict[str, OpenSource] = {}
+        self._counted: set[str] = set()
+
+    def open(self, name: str) -> OpenSource:
+        """A source, opened."""
+        if name not in self._opened:
+            self._opened[name] = self._open_source(name)
+        return self._opened[name]
+
+    def count(self, name: str) -> int | None:
+        """How many records Spark read of a source; None if tasks read it without Spark."""
+        # Of a frame that was not evaluated, the number would never come.
+        return self._opened[name].count() if name in self._counted else None
+
+    def open_rows(self, name: str) -> DataFrame:
+        """The records of a source, which are counted when they are read."""
+        self._counted.add(name)
+        return self.open(name).rows
+
+    @property
+    def frames(self) -> Mapping[str, DataFrame]:
+        """The records of each source."""
+        return _SourceFrames(self)
+
+
+class _SourceFrames(Mapping[str, "DataFrame"]):
+    """Frames that are made when they are asked for."""
+
+    def __init__(self, sources: SlotSources) -> None:
+        self._sources = sources
+
+    def __getitem__(self, name: str) -> DataFrame:
+        return self._sources.open_rows(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sources.names)
+
+    def __len__(self) -> int:
+        return len(self._sources.names)
+
+
 @dataclass(frozen=True, slots=True)
 class RecordLocator:
     """What finds the records of rows whose origins name these sources by their numbers."""
 
-    sources: tuple[OpenSource, ...]
+    sources: SlotSources
 
     def __call__(self, wanted: Sequence[RecordOrigin]) -> dict[RecordOrigin, OriginRecord]:
         """Where records are, as far as they are found."""
@@ -182,5 +256,8 @@ class RecordLocator:
         return {
             (source, *numbers): found
             for source, each in asked.items()
-            for numbers, found in self.sources[source].locate(each)
+            for numbers, found in self._open(source).locate(each)
         }
+
+    def _open(self, number: int) -> OpenSource:
+        return self.sources.open(self.sources.names[number])

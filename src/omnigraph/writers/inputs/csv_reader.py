@@ -72,7 +72,9 @@ def parse_column_names(header: bytes) -> list[str]:
     return names
 
 
-def parse_text_columns(data: bytes, names: Sequence[str]) -> pa.Table:
+def parse_text_columns(
+    data: bytes, names: Sequence[str], wanted: Sequence[str] | None = None
+) -> pa.Table:
     """Records as columns of texts; all must have as many values as there are names."""
     # Arrow removes a mark from the start of every text; here that is not the start of a file.
     marked = BYTE_ORDER_MARK + data if data.startswith(BYTE_ORDER_MARK) else data
@@ -90,6 +92,7 @@ def parse_text_columns(data: bytes, names: Sequence[str]) -> pa.Table:
             null_values=[""],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
+            include_columns=wanted,
         ),
     )
 
@@ -103,20 +106,25 @@ class ParsedBlock:
     ragged: Offsets
 
 
-def parse_block(block: CsvBlock, names: Sequence[str]) -> ParsedBlock:
-    """Parse the records of a block that have as many values as there are names."""
+def parse_block(
+    block: CsvBlock, names: Sequence[str], wanted: Sequence[str] | None = None
+) -> ParsedBlock:
+    """Parse the records of a block that have as many values as there are names.
+
+    The rows have the columns that are wanted, or all.
+    """
     rows = None
     if not block.is_open:
         with suppress(pa.ArrowInvalid):
-            rows = parse_text_columns(block.data, names)
+            rows = parse_text_columns(block.data, names, wanted)
     if rows is not None and rows.num_rows == block.line_count and block.has_newlines_only:
         lines = np.arange(block.first_line, block.first_line + rows.num_rows, dtype=np.int64)
         return ParsedBlock(rows, lines, np.array([], np.int64))
     is_whole = block.frame.are_whole(len(names))
     if rows is None and is_whole.any():
-        rows = parse_text_columns(block.select_records(is_whole), names)
+        rows = parse_text_columns(block.select_records(is_whole), names, wanted)
     elif rows is None:
-        rows = pa.schema([(name, pa.utf8()) for name in names]).empty_table()
+        rows = pa.schema([(name, pa.utf8()) for name in wanted or names]).empty_table()
     lines = block.frame.lines[is_whole]
     assert rows.num_rows == len(lines), "records end where Arrow sees them end"
     return ParsedBlock(rows, lines, np.flatnonzero(~is_whole))

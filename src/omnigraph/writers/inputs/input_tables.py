@@ -94,10 +94,8 @@ def read_numbered_batches(
 ) -> None:
     """Read batches whose rows have their numbers beside them."""
     type_key = resolve_named_type(reading)
-    columns = _TableColumns.from_schema(schema, type_key, reading, convert_column)
-    # A type that occurs without rows occurs nevertheless.
-    empty = incoming_schema_of(reading.shape_of(type_key)).empty_table()
-    reading.add_rows(type_key, empty, np.array([], np.int64), columns.absent)
+    columns = TableColumns.from_schema(schema, type_key, reading, convert_column)
+    columns.begin(reading)
     for batch, numbers in batches:
         columns.read_batch(batch, numbers, reading)
         reading.count_records(batch.num_rows)
@@ -135,7 +133,7 @@ def add_named_type(reading: RowSink) -> None:
 
 
 @dataclass(frozen=True)
-class _TableColumns:
+class TableColumns:
     """Which column of a table holds what."""
 
     type_key: TypeKey
@@ -148,7 +146,7 @@ class _TableColumns:
     @classmethod
     def from_schema(
         cls, schema: pa.Schema, type_key: TypeKey, reading: RowSink, convert_column: CoerceColumn
-    ) -> _TableColumns:
+    ) -> TableColumns:
         """Find the columns, or raise the error that names which are unknown, missing or twice."""
         type_ = type_of(reading.accepted, type_key)
         types = {name: property_.type for name, property_ in type_.properties.items()}
@@ -174,6 +172,11 @@ class _TableColumns:
             frozenset(shape.columns[name] for name in types if name not in indexes),
             convert_column,
         )
+
+    def begin(self, reading: RowSink) -> None:
+        """Keep no rows: a type that occurs without rows occurs nevertheless."""
+        empty = incoming_schema_of(reading.shape_of(self.type_key)).empty_table()
+        reading.add_rows(self.type_key, empty, np.array([], np.int64), self.absent)
 
     def read_batch(self, batch: pa.RecordBatch, numbers: RowNumbers, reading: RowSink) -> None:
         """Convert the columns of a batch; rows with a value that does not fit are refused."""

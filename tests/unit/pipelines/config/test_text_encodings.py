@@ -23,7 +23,7 @@ from omnigraph.pipelines.config.text_encodings import (
     normalize_encoding,
 )
 from omnigraph.pipelines.mapping.record_ids import PART, ROW
-from omnigraph.pipelines.sources.csv_frames import _plan_inputs, read_csv_inputs, read_csv_names
+from omnigraph.pipelines.sources.csv_frames import plan_csv_inputs, read_csv_inputs, read_csv_names
 from omnigraph.pipelines.sources.file_source import find_files, list_files, read_lines
 from unit.pipelines.definitions import PEOPLE, read
 
@@ -41,7 +41,7 @@ def _source(folder: Path, name: str, data: bytes, encoding: str = "utf-8") -> Fi
 
 def _rows(source: FileSource) -> list[dict[str, Any]]:
     found = list_files(source)
-    inputs = tuple(_plan_inputs(found))
+    inputs = tuple(plan_csv_inputs(found))
     batches = read_csv_inputs(inputs, read_csv_names(found), {}, iter([_numbers(len(inputs))]))
     return [row for batch in batches for row in batch.to_pylist()]
 
