@@ -138,13 +138,11 @@ class DeletionPlanner:
 
     def _find_missing(self, type_key: TypeKey) -> pa.Array:
         """The ids of committed entities that the load does not have."""
-        splits = zip(self.load.splits, self.load.results, strict=True)
-        of_type = (each for unit, each in splits if unit.file_range.type == str(type_key))
-        rejected = sum(each.problem_count for each in of_type)
+        rejected = self._count_rejected(type_key)
         if rejected:
             raise WriteRefusedError(
                 f"{type_key.name}: which entities are missing is not known, because {rejected}"
-                " of its records were rejected",
+                " records were rejected that may name some",
                 hint="mend these records, or delete nothing that is missing",
             )
         given, parts = self._index_written(type_key), []
@@ -154,6 +152,19 @@ class DeletionPlanner:
                 is_given = given.contains_each(hash_any_texts(ids))
                 parts.append(ids.filter(pa.array(~is_given)))
         return pa.chunked_array(parts, pa.utf8()).combine_chunks()
+
+    def _count_rejected(self, type_key: TypeKey) -> int:
+        """The rejected records of a type, and those rejected as a whole, whatever their type.
+
+        A record that could not be read is reported once, though several types are made of it.
+        """
+        splits = zip(self.load.splits, self.load.results, strict=True)
+        return sum(
+            each.problem_count
+            if unit.file_range.type == str(type_key)
+            else sum(problem.violation.property is None for problem in each.problems)
+            for unit, each in splits
+        )
 
     def _count_committed(self, type_key: TypeKey) -> int:
         return self.view.snapshot.pins[str(type_key)].rows

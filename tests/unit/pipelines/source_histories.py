@@ -40,7 +40,7 @@ from omnigraph.pipelines.run.target_attempt import (
 )
 from omnigraph.storage import Objects, open_objects
 from omnigraph.storage.objects.faults import CRASHES, Fault, FaultyObjects, SimulatedCrash, Steps
-from unit.pipelines.definitions import PEOPLE, SCHEMA, read
+from unit.pipelines.definitions import PEOPLE, SCHEMA, catalog, read
 
 OPERATIONS = ("write", "rewrite", "restore", "remove", "bad", "kill", "stop", "revert", "run")
 KINDS = ("whole", "new", "snapshot", "changes")
@@ -103,11 +103,11 @@ class PeopleSource(BulkSource):
     @property
     def snapshot_types(self) -> frozenset[str]:
         """People, if the rule deletes what is missing."""
-        return frozenset(dict(iter_delete_limits(self.target)))
+        return frozenset(dict(iter_delete_limits(self.target, catalog())))
 
     def accept_missing(self, type_name: str, missing: int, committed: int) -> None:
         """Refuse what the rule does not allow."""
-        require_delete_limit(self.target, type_name, missing, committed)
+        require_delete_limit(self.target, catalog(), type_name, missing, committed)
 
     def prepare_ranges(self, place: GraphLocation, folder: str) -> tuple[FileRange, ...]:
         """The rows to write, and the names of those that end."""

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 import omnigraph
-from omnigraph.errors import PipelineInvalidError
+from omnigraph.errors import PipelineInvalidError, TooManyDeletedError
 from omnigraph.pipelines.config.definition_validator import validate_definition
 from omnigraph.pipelines.config.expectations import RejectLimit
 from omnigraph.pipelines.mapping.mapping_checks import check_mapping
 from omnigraph.pipelines.run.pipeline_run import RunOptions
 from omnigraph.pipelines.run.scheduler import run_due
+from omnigraph.pipelines.run.target_attempt import iter_delete_limits, require_delete_limit
 from unit.pipelines.definitions import PEOPLE, SCHEMA, catalog, read, with_map, written
 
 PERSON = "set: {handle: login, name: n, level: l}"
@@ -58,6 +59,34 @@ def test_a_source_of_what_is_new_lacks_almost_everything(tmp_path: Path) -> None
     text = _with_rule("delete_missing: 5%").replace(".jsonl}", ".jsonl, new_files: true}")
     with pytest.raises(PipelineInvalidError, match="a run reads only what is new in source"):
         read(tmp_path, text)
+
+
+def test_another_rule_of_the_type_that_reads_what_is_new_lacks_almost_everything_too(
+    tmp_path: Path,
+) -> None:
+    text = """
+    graphs: {company: company.omni}
+    sources:
+      all: {kind: files, paths: all.jsonl}
+      new: {kind: files, paths: new, format: json, new_files: true}
+    into:
+      - graph: company
+        map:
+          edges:
+            - {type: Knows, source: all, delete_missing: 5%, from: a, to: b}
+            - {type: TYPE, source: new, from: a, to: b}
+    """
+    with pytest.raises(PipelineInvalidError, match="Knows: a run reads only what is new in new"):
+        read(tmp_path, text.replace("TYPE", "knows"))
+    assert read(tmp_path, text.replace("TYPE", "Serves")).targets
+
+
+def test_the_limit_of_an_edge_is_found_by_its_name_in_any_case(tmp_path: Path) -> None:
+    text = with_map("edges:\n  - {type: knows, delete_missing: 5%, from: a, to: b}")
+    (target,) = read(tmp_path, text).targets
+    assert dict(iter_delete_limits(target, catalog())) == {"edge:Knows": RejectLimit(percent=5.0)}
+    with pytest.raises(TooManyDeletedError):
+        require_delete_limit(target, catalog(), "edge:Knows", 1, 10)
 
 
 def test_deletions_need_a_merge_and_a_key(tmp_path: Path) -> None:

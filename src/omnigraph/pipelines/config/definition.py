@@ -365,6 +365,12 @@ class MappingRule:
         """Whether it gives edges."""
         return self.ends is not None
 
+    def gives_type_of(self, other: MappingRule) -> bool:
+        """Whether both give entities of one type; edges are named in any case."""
+        if self.is_edge and other.is_edge:
+            return self.type_name.lower() == other.type_name.lower()
+        return self.is_edge == other.is_edge and self.type_name == other.type_name
+
     @property
     def deletes(self) -> bool:
         """Whether a run may delete entities for it."""

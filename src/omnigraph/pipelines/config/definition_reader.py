@@ -25,6 +25,7 @@ from omnigraph.lang.quoting import sanitize_text
 from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.pipelines.config import config_schema
 from omnigraph.pipelines.config.definition import (
+    MappingRule,
     Pipeline,
     RecordMapping,
     Retry,
@@ -291,13 +292,20 @@ def _check_snapshots(pipeline: Pipeline, findings: Findings) -> None:
     for target in pipeline.targets:
         own = Findings(target.mapping.file, paths=target.mapping.paths)
         for rule in target.mapping.rules if parts else ():
-            read = rule.source or next(iter(pipeline.sources))
-            is_query = isinstance(pipeline.sources.get(read), SqlSource)
-            if rule.missing_max is not None and (read in parts or is_query):
+            if rule.missing_max is not None and any(
+                _is_read_in_parts(each, pipeline, parts)
+                for each in target.mapping.rules
+                if each.gives_type_of(rule)
+            ):
                 message = f"{rule.type_name}: a run reads only what is new in {', '.join(parts)}"
                 hint = "'delete_missing' needs a source that has all records in every run"
                 own.add_problem(rule.position_of("delete_missing"), message, hint=hint)
         findings.problems.extend(own.problems)
+
+
+def _is_read_in_parts(rule: MappingRule, pipeline: Pipeline, parts: Sequence[str]) -> bool:
+    read = rule.source or next(iter(pipeline.sources))
+    return read in parts or isinstance(pipeline.sources.get(read), SqlSource)
 
 
 def _resolve_path(text: str | None, reader: SourceReader) -> Path | None:

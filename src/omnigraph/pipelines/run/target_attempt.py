@@ -375,7 +375,7 @@ def _load_rules(
         terms.records.update(counts.records_by_source)
         require_reject_limit(target, counts)
 
-    observer = RuleObserver()
+    observer, catalog = RuleObserver(), catalog_of(branch)
     target = terms.target
     rules = enumerate(target.mapping.rules)
     others = tuple(rule for number, rule in rules if number not in direct.rules)
@@ -383,7 +383,7 @@ def _load_rules(
         branch,
         build_frames(
             replace(target.mapping, rules=others),
-            catalog_of(branch),
+            catalog,
             sources.frames,
             mode=target.mode,
             observer=observer,
@@ -401,22 +401,26 @@ def _load_rules(
         locate=RecordLocator(sources),
         accept=accept,
         only_changed=target.mode == "merge",
-        whole_types=frozenset(dict(iter_delete_limits(target))),
-        accept_missing=partial(require_delete_limit, target),
+        whole_types=frozenset(dict(iter_delete_limits(target, catalog))),
+        accept_missing=partial(require_delete_limit, target, catalog),
     )
     return result
 
 
-def iter_delete_limits(target: Target) -> Iterator[tuple[str, RejectLimit]]:
+def iter_delete_limits(target: Target, catalog: Catalog) -> Iterator[tuple[str, RejectLimit]]:
     """How many missing entities of which types the rules of a target delete at most."""
     for rule in target.mapping.rules:
         if rule.missing_max is not None:
-            yield f"{'edge' if rule.is_edge else 'node'}:{rule.type_name}", rule.missing_max
+            edge = catalog.find_edge(rule.type_name) if rule.is_edge else None
+            name = f"node:{rule.type_name}" if edge is None else f"edge:{edge.name}"
+            yield name, rule.missing_max
 
 
-def require_delete_limit(target: Target, type_name: str, missing: int, committed: int) -> None:
+def require_delete_limit(
+    target: Target, catalog: Catalog, type_name: str, missing: int, committed: int
+) -> None:
     """Refuse to delete more of the entities of a type than a rule allows, because they lack."""
-    for name, limit in iter_delete_limits(target):
+    for name, limit in iter_delete_limits(target, catalog):
         if name == type_name and not limit.allows_missing(missing, committed):
             raise TooManyDeletedError(type_name, missing, committed, allowed=f"at most {limit}")
 
