@@ -195,6 +195,7 @@ CASTS = [
     *("concat('a', text, 'b\\n')", "text = 'yes'", "text >= '5'", "int(number)", "string(number)"),
     *("float(number)", "number > 5", "-3", "2.5D", "NOT (text IS NULL) AND number <= 7L"),
     *("text IS NULL OR number = 5", "string(flag)", "double(small)", "smallint(number)", "`text`"),
+    *("number = bigint(text)", "bigint(text) = number", "tinyint(number) = smallint(text)"),
 ]
 TEXTS = [
     *("", " ", "5", " 5\t", "+5", "-5", "- 5", "5-", "005", "128", "-129", "32768", "2147483648"),

@@ -404,7 +404,11 @@ def evaluate(tree: ArrowExpression, rows: pa.RecordBatch) -> Casted:
         case Comparison(sign, left, right):
             one, other = evaluate(left, rows), evaluate(right, rows)
             holds = _COMPARISONS[sign](one.values, other.values)
-            return Casted(holds, _combine_failed(one.failed, other.failed))
+            # Spark evaluates the second only where the first has a value.
+            failed = other.failed
+            if failed is not None:
+                failed = pc.and_(failed, one.values.is_valid())
+            return Casted(holds, _combine_failed(one.failed, failed))
         case NullTest(inner, is_negated):
             found = evaluate(inner, rows)
             is_null = found.values.is_valid() if is_negated else found.values.is_null()
