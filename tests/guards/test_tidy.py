@@ -174,7 +174,7 @@ def _read_facts(path: Path) -> FileFacts:
     facts = FileFacts([], [], [])
     for node in ast.walk(ast.parse(path.read_text())):
         match node:
-            case ast.FunctionDef():
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
                 facts.functions.append((node.name, (node.end_lineno or 0) - node.lineno + 1))
                 facts.names.append(_split_words(node.name))
             case ast.ClassDef():
