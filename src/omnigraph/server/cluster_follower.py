@@ -47,25 +47,27 @@ class ClusterFollower:
                 await asyncio.wait_for(self._wake.wait(), every_s or None)
             self._wake.clear()
             try:
-                state = await lanes.run(Lane.READ, self.look)
+                self._activate(await lanes.run(Lane.READ, self.look))
             except Exception as error:  # noqa: BLE001 — what is served goes on being served
                 self._report_problem(error)
-                continue
-            self._activate(state)
 
     def look(self) -> ServerState:
         """The state as it should be now; the one that is served, if nothing changed."""
         state = self._serving.state
         tokens = self._read_tokens(state.tokens)
+        if tokens != state.tokens:
+            # At once: a revoked token must not go on while the cluster cannot be read.
+            state = self._serving.state = replace(state, tokens=tokens)
         if self._root is None:
-            return state if tokens == state.tokens else replace(state, tokens=tokens)
+            return state
         cluster = open_cluster(self._root)
         assert state.position is not None, "a cluster has a revision"
         is_same = cluster.cas == state.position.digest
         is_due = any(each.retry_at <= time.monotonic() for each in self._quarantined.values())
         if is_same and not is_due and not state.unavailable:
-            is_known = tokens == state.tokens and state.stale_since is None
-            return state if is_known else replace(state, tokens=tokens, stale_since=None)
+            is_stale = any(name in state.graphs for name in self._quarantined)
+            is_known = is_stale or state.stale_since is None
+            return state if is_known else replace(state, stale_since=None)
         mode = AuthMode.POLICY_ENABLED if cluster.has_policy() else _without_policy(state, tokens)
         found, quarantined = build_state(
             cluster, tokens, mode, before=state, waiting=self._quarantined
@@ -87,16 +89,18 @@ class ClusterFollower:
         return found
 
     def _activate(self, state: ServerState) -> None:
-        """Take a new state: one assignment. What is not served any more is closed."""
+        """Take a new state: one assignment. What is not served any more is closed.
+
+        A graph that was opened again is not: requests that are under way still read it.
+        """
         before = self._serving.state
         if state is before:
             return
         self._serving.state = state
         self._last_problem = None
-        kept = {id(each.session) for each in state.graphs.values()}
+        known = state.graphs.keys() | state.unavailable
         for served in before.graphs.values():
-            is_removed = served.graph_id not in state.unavailable
-            if id(served.session) not in kept and is_removed:
+            if served.graph_id not in known:
                 Graph(served.session).close()
         number = None if state.position is None else state.position.number
         _log.info("state activated", extra={"fields": {"revision": number}})

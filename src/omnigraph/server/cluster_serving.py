@@ -46,7 +46,7 @@ FATAL: Final = (ClusterError, ConfigInvalidError, PolicyFailedError)
 
 @dataclass(frozen=True, slots=True)
 class Quarantine:
-    """Why a graph is not served, and when it is tried again."""
+    """Why a graph is not served, or not in its newest revision, and when it is tried again."""
 
     reason: str
     retry_at: float
@@ -98,25 +98,35 @@ def build_state(
             if before is not None and name in before.unavailable:
                 unavailable.add(name)
             elif own is None:
-                quarantined[name] = _quarantine(name, reason, waiting.get(name))
+                quarantined[name] = _quarantine(reason, waiting.get(name))
+                _report("graph quarantined", name, reason)
             elif own.policy_digest == cluster.policy_digest(name):
                 graphs[name] = own
+                quarantined[name] = _quarantine(reason, waiting.get(name))
                 _report("graph not activated", name, reason)
             else:
                 # Serving it under the old policy could grant what the new one revokes.
                 unavailable.add(name)
                 _report("graph unavailable", name, reason)
-    position = ClusterPosition(cluster.revision, cluster.cas)
     state = ServerState(
         graphs,
         tokens,
         mode,
         cluster.server_policy(),
-        {name: each.reason for name, each in quarantined.items()},
+        {name: each.reason for name, each in quarantined.items() if name not in graphs},
         frozenset(unavailable),
-        position,
+        ClusterPosition(cluster.revision, cluster.cas),
+        stale_since=_find_stale_since(before, is_stale=not graphs.keys().isdisjoint(quarantined)),
     )
     return state, quarantined
+
+
+def _find_stale_since(before: ServerState | None, *, is_stale: bool) -> float | None:
+    """Since when a graph is served as it was in an older revision."""
+    if not is_stale:
+        return None
+    known = None if before is None else before.stale_since
+    return time.monotonic() if known is None else known
 
 
 def _serve_graph(
@@ -160,9 +170,8 @@ def _serve_graph(
     )
 
 
-def _quarantine(name: str, reason: str, before: Quarantine | None) -> Quarantine:
+def _quarantine(reason: str, before: Quarantine | None) -> Quarantine:
     delay_s = _DELAY_S_MIN if before is None else min(before.delay_s * 2, _DELAY_S_MAX)
-    _report("graph quarantined", name, reason)
     return Quarantine(reason, time.monotonic() + delay_s, delay_s)
 
 

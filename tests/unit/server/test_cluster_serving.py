@@ -308,6 +308,64 @@ def test_tokens_are_followed_and_a_bad_file_keeps_the_old_ones(
         assert new.get("/graphs").status_code == 403
 
 
+def test_a_revoked_token_is_refused_while_the_cluster_cannot_be_read(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "tokens.json"
+    file.write_text(json.dumps({name: f"{name}-secret" for name in ACTORS}))
+    monkeypatch.setenv(FILE, str(file))
+    with (
+        serve_cluster(folder, actors=ACTORS) as running,
+        running.connect("ada") as kept,
+        running.connect("cyd") as revoked,
+    ):
+        assert revoked.get(f"{B}/snapshot").status_code == 200
+        shutil.move(folder.parent / "root/__cluster", folder.parent / "away")
+        file.write_text('{"ada": "ada-secret"}')
+        wait_until(lambda: revoked.get(f"{B}/snapshot").status_code == 401, running)
+        assert kept.get(f"{B}/snapshot").status_code == 200
+
+
+def test_a_revision_that_one_graph_could_not_take_is_tried_again(
+    folder: Path, running: RunningServer
+) -> None:
+    payloads = folder.parent / "root/__cluster/resources/query"
+    known = {each for each in payloads.rglob("*.*") if each.is_file()}
+    with (folder / "queries" / "people.gq").open("a") as file:
+        file.write("query later() { match { $p: Person } return { $p.name } }\n")
+    apply_cluster(folder)
+    found = {each for each in payloads.rglob("*.*") if each.is_file()} - known
+    contents = {each: each.read_bytes() for each in found}
+    for each in found:
+        each.unlink()
+    with running.connect("ada") as client:
+        before = running.serving.state
+        wait_until(lambda: running.serving.state is not before, running)
+        assert running.serving.state.stale_since is not None
+        assert call(client, "later").status_code == 404
+        assert client.get(f"{A}/snapshot").status_code == 200
+        for each, content in contents.items():
+            each.write_bytes(content)
+        time.sleep(2.1)
+        wait_until(lambda: call(client, "later").status_code == 200, running)
+        assert running.serving.state.stale_since is None
+
+
+def test_requests_of_a_graph_that_is_opened_again_go_on(folder: Path) -> None:
+    text = CLUSTER.replace("alpha: {", "alpha: {embedding_provider: own, ")
+    provider = "providers: {{embedding: {{own: {{kind: mock, model: {}}}}}}}\n"
+    (folder / "cluster.yaml").write_text(text + provider.format("first"))
+    apply_cluster(folder)
+    with serve_cluster(folder, actors=ACTORS) as running:
+        old = running.serving.state.graphs["alpha"]
+        (folder / "cluster.yaml").write_text(text + provider.format("second"))
+        apply_cluster(folder)
+        wait_until(
+            lambda: running.serving.state.graphs["alpha"].session is not old.session, running
+        )
+        assert old.open_for("ada").branch().count("Person") == 4
+
+
 @pytest.mark.parametrize("kind", ["query", "policy"])
 def test_an_altered_payload_is_fatal(folder: Path, kind: str) -> None:
     payloads = list((folder.parent / "root/__cluster/resources" / kind).rglob("*.*"))
