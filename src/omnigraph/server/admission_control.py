@@ -61,4 +61,5 @@ class AdmissionControl:
     @property
     def writes(self) -> int:
         """How many writes are under way."""
-        return sum(load.writes for load in self._loads.values())
+        with self._lock:
+            return sum(load.writes for load in self._loads.values())

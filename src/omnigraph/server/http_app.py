@@ -33,7 +33,7 @@ from omnigraph.server.route_bindings import Binding
 from omnigraph.server.route_matching import Router
 from omnigraph.server.route_table import Route, build_routes
 from omnigraph.server.server_metrics import UNMATCHED, ServerMetrics
-from omnigraph.server.server_settings import ServerSettings
+from omnigraph.server.server_settings import ServerSettings, is_loopback_host
 from omnigraph.server.server_state import Serving, find_graph
 from omnigraph.wire.wire_routes import JSON, LINES
 
@@ -96,6 +96,8 @@ class HttpApp:
 
     async def _answer(self, call: Call, route: Route, receive: Receive) -> Answer | StreamedAnswer:
         _refuse_other_origins(call)
+        if self._settings.is_private:
+            _refuse_other_hosts(call)
         if call.state.needs_token and not route.spec.is_open:
             call.actor = _authenticate(call)
         if route.spec.has_graph:
@@ -223,6 +225,18 @@ def _refuse_other_origins(call: Call) -> None:
     if origin.partition("://")[2].lower() != host.lower():
         message = "requests of other origins are not answered"
         raise RequestRefusedError(403, message, code=ErrorCode.FORBIDDEN)
+
+
+def _refuse_other_hosts(call: Call) -> None:
+    """Refuse names that lead to this machine: the page of a site may have one, and no token."""
+    host = call.find_header(b"host")
+    if host is None:
+        return
+    name = host if host.endswith("]") else host.rpartition(":")[0] or host
+    if is_loopback_host(name.strip("[]")):
+        return
+    message = "only requests to localhost are answered; --unauthenticated answers all"
+    raise RequestRefusedError(403, message, code=ErrorCode.FORBIDDEN)
 
 
 def _require_media_of(call: Call, route: Route) -> None:

@@ -147,8 +147,8 @@ class HttpServer(uvicorn.Server):
         self._serving.is_draining = True
 
 
-def listen(settings: ServerSettings, *, is_shared: bool = False) -> socket.socket:
-    """The socket of a server, listening; several processes may share a port."""
+def listen(settings: ServerSettings) -> socket.socket:
+    """The socket of a server, listening."""
     try:
         found = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -156,8 +156,6 @@ def listen(settings: ServerSettings, *, is_shared: bool = False) -> socket.socke
         family, kind, protocol, _, address = found[0]
         opened = socket.socket(family, kind, protocol)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if is_shared:
-            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         opened.bind(address)
     except OSError as error:
         place = f"{settings.host}:{settings.port}"

@@ -19,6 +19,9 @@ Returned = TypeVar("Returned")
 
 # A read below this may keep the event loop from its other requests.
 QUICK_S: Final = 0.003
+# One that waits, for a network or for threads of a library, takes no time of its own thread and
+# would keep the loop waiting; one that competes for the interpreter is done within this.
+_WAIT_S_MAX: Final = 0.03
 # Texts that are remembered as quick, each with its snapshot.
 QUICK_MAX: Final = 4_096
 # Reads that are not quick compete for the interpreter; more of them at a time are not faster.
@@ -70,9 +73,10 @@ class Lanes:
         return await self.run(Lane.READ, lambda: self._measure(key, work))
 
     def _measure(self, key: Hashable, work: Callable[[], Returned]) -> Returned:
-        started = time.thread_time()
+        started, began = time.thread_time(), time.perf_counter()
         found = work()
-        if time.thread_time() - started < QUICK_S:
+        has_waited = time.perf_counter() - began > _WAIT_S_MAX
+        if time.thread_time() - started < QUICK_S and not has_waited:
             self._quick.put(key, True)
         return found
 

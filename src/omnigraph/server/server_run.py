@@ -50,7 +50,7 @@ def serve_graph(
         tokens=tokens,
         is_open=is_open or is_private,
     )
-    run_server(Serving(state), settings)
+    run_server(Serving(state), replace(settings, is_private=is_private and not is_open))
 
 
 def serve_cluster(

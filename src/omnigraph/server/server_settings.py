@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from ipaddress import ip_address
 from typing import Any, Final
 
 from omnigraph.errors import InvalidArgumentError
@@ -48,11 +49,13 @@ class ServerSettings:
     # Between the signal to end and the end of what is under way.
     drain_s_max: int = 30
     reload_s: float = 2.0
+    # Open without being asked to be: requests are answered only to names of this machine.
+    is_private: bool = False
 
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine reaches the server."""
-        return self.host in {"localhost", "::1"} or self.host.startswith("127.")
+        return is_loopback_host(self.host)
 
 
 def build_settings(bind: str, environment: Mapping[str, str]) -> ServerSettings:
@@ -81,6 +84,14 @@ def parse_bind(text: str) -> tuple[str, int]:
     if not separator or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise InvalidArgumentError("bind", f"'{text}' is not HOST:PORT")
     return host, int(port)
+
+
+def is_loopback_host(host: str) -> bool:
+    """Whether a host is this machine by its own name; that of a site may lead to it, too."""
+    try:
+        return host.lower() == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def is_set(environment: Mapping[str, str], name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from omnigraph import __version__
@@ -76,5 +77,10 @@ def describe_graphs(state: ServerState) -> dict[str, Any]:  # Any: a JSON docume
 
 def get_openapi(call: Call) -> Answer:
     """The contract, as it holds here."""
-    has_auth = call.state.needs_token
+    return _build_contract(has_auth=call.state.needs_token)
+
+
+@cache
+def _build_contract(*, has_auth: bool) -> Answer:
+    """Once: it takes as long as dozens of reads, and clients without a token may ask for it."""
     return answer_json(build_openapi(ROUTES, version=CONTRACT_VERSION, has_auth=has_auth))

@@ -9,7 +9,9 @@ import httpx
 import pytest
 
 from omnigraph.errors import CredentialsError
+from omnigraph.server import service_routes
 from omnigraph.server.bearer_tokens import BearerTokens, parse_header, read_tokens
+from omnigraph.server.exchange import Call
 from omnigraph.server.server_boot import classify_auth, derive_graph_id
 from omnigraph.server.server_state import AuthMode
 from served import RunningServer, make_tokens, serve_people
@@ -138,6 +140,23 @@ def test_requests_of_other_origins_are_refused(denying: RunningServer) -> None:
         other = client.get(f"{G}/branches", headers={"origin": "https://evil.example"})
     assert (own.status_code, other.status_code) == (200, 403)
     assert "access-control-allow-origin" not in own.headers
+
+
+def test_a_private_server_answers_only_to_names_of_this_machine(tmp_path: Path) -> None:
+    with serve_people(tmp_path, is_private=True) as running, running.connect() as client:
+        # A site whose name leads to this machine is of one origin with it.
+        site = {"host": "site.example:80", "origin": "http://site.example:80"}
+        refused = client.get(f"{G}/branches", headers=site)
+        assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+        for host in ("localhost", "localhost:80", "127.0.0.1", "[::1]:80"):
+            assert client.get(f"{G}/branches", headers={"host": host}).status_code == 200
+        for host in ("127.site.example", "localhost.site.example:80", ""):
+            assert client.get(f"{G}/branches", headers={"host": host}).status_code == 403
+
+
+def test_the_contract_is_made_once(denying: RunningServer) -> None:
+    call = Call("GET", b"/openapi.json", b"", [], "id", denying.serving.state)
+    assert service_routes.get_openapi(call).body is service_routes.get_openapi(call).body
 
 
 def test_tokens_come_from_a_variable_a_file_or_a_text(tmp_path: Path) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+import sys
+import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -14,6 +18,7 @@ from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, Tracer
 
 from omnigraph.server.admission_control import AdmissionControl
 from omnigraph.server.exchange import Call, RequestRefusedError
+from omnigraph.server.lanes import Lanes
 from omnigraph.server.request_tracing import find_tracer, record_span
 from omnigraph.server.server_log import JsonFormatter
 from omnigraph.server.server_settings import build_settings
@@ -28,6 +33,15 @@ rules:
     allow: {actors: {group: all}, actions: [read, change]}
 """
 READ = {"query": "query q() { match { $p: Person } return { $p.name } }"}
+
+
+@pytest.fixture
+def fast_switches() -> Iterator[None]:
+    """Threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
 
 
 def test_an_actor_has_so_many_writes_under_way_and_others_go_on() -> None:
@@ -55,6 +69,37 @@ def test_an_actor_has_so_many_bytes_under_way() -> None:
             pass
     with control.admit(None, 100):
         pass
+
+
+@pytest.mark.usefixtures("fast_switches")
+def test_writes_are_counted_while_others_begin_and_end() -> None:
+    control = AdmissionControl(writes_max=2, bytes_max=100)
+    is_over = threading.Event()
+
+    def write(actor: int) -> None:
+        while not is_over.is_set():
+            for number in range(100):
+                with control.admit(f"{actor}-{number}", 1):
+                    pass
+
+    with ThreadPoolExecutor(3) as pool:
+        for actor in range(3):
+            pool.submit(write, actor)
+        try:
+            assert all(0 <= control.writes <= 3 for _ in range(50_000))
+        finally:
+            is_over.set()
+
+
+def test_a_read_that_waits_is_not_quick() -> None:
+    async def measure() -> tuple[bool, bool]:
+        lanes = Lanes()
+        await lanes.run_measured("waits", lambda: time.sleep(0.1))
+        await lanes.run_measured("works", lambda: None)
+        lanes.shutdown()
+        return lanes.is_quick("waits"), lanes.is_quick("works")
+
+    assert asyncio.run(measure()) == (False, True)
 
 
 def test_parallel_loads_beyond_the_limit_are_refused(tmp_path: Path) -> None:

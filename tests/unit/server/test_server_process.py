@@ -64,6 +64,8 @@ def test_a_server_says_where_it_listens_and_ends_with_0(graph: str) -> None:
     with start(*SERVE, graph, "--bind", "127.0.0.1:0") as (process, url):
         assert httpx.get(f"{url}/healthz").json()["status"] == "ok"
         assert httpx.post(f"{url}{G}/query", json=READ).json()["row_count"] == 4
+        site = httpx.get(f"{url}{G}/branches", headers={"host": "site.example"})
+        assert site.status_code == 403
         process.send_signal(signal.SIGTERM)
         out, log = process.communicate(timeout=20)
     assert (process.returncode, out) == (0, "")
