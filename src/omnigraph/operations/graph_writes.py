@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine import Text
-from omnigraph.errors import BranchExistsError, BranchNotFoundError
+from omnigraph.errors import BranchExistsError, BranchNotFoundError, InvalidArgumentError
 from omnigraph.policy.acts import Act, Action
 from omnigraph.versioning.record import MAIN_BRANCH
 
@@ -67,6 +67,8 @@ def run_load(graph: Graph, unguarded: Graph, terms: LoadTerms) -> JsonObject:
     wrong ones leave nothing; `unguarded` is the graph for that check, which shows no entity.
     """
     graph.authorize(Act(Action.CHANGE, terms.branch))
+    if terms.is_dry and terms.base is not None:
+        raise InvalidArgumentError("dry_run", "it creates no branch", hint="leave 'from' out")
     branch, is_created = _open_or_create(graph, unguarded, terms)
     document = _load(branch, terms, is_dry=terms.is_dry)
     return document | {"base_branch": terms.base, "branch_created": is_created}

@@ -188,6 +188,14 @@ def test_a_load_forks_its_branch_only_for_right_records(client: httpx.Client) ->
     assert again["branch_created"] is False
 
 
+def test_a_dry_load_creates_no_branch(client: httpx.Client) -> None:
+    person = json.dumps({"type": "Person", "data": {"name": "eve"}})
+    asked = {"data": person, "branch": "fork", "from": "main", "dry_run": True}
+    refused = client.post(f"{G}/load", json=asked)
+    assert (refused.status_code, refused.json()["argument"]) == (400, "dry_run")
+    assert client.get(f"{G}/branches").json() == {"branches": ["main"]}
+
+
 def test_a_strict_insert_of_a_known_id_is_a_key_conflict(client: httpx.Client) -> None:
     person = json.dumps({"type": "Person", "data": {"name": "ada"}})
     answer = client.post(f"{G}/load", json={"data": person, "mode": "append"})
