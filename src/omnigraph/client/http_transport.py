@@ -119,16 +119,28 @@ class HttpTransport:
                 response.close()
 
     def _retry(self, call: Call, send: Callable[[], _Sent]) -> _Sent:
+        is_sent = False
+
         def attempt() -> _Sent:
+            nonlocal is_sent
             try:
                 return send()
             except httpx.RequestError as failure:
+                is_sent = is_sent or not isinstance(failure, _UNSENT)
                 is_safe = not call.is_write or call.is_repeatable or isinstance(failure, _UNSENT)
                 if is_safe and isinstance(failure, httpx.TransportError):
                     raise UnavailableError(str(failure) or type(failure).__name__) from failure
                 raise
+            except UnavailableError:
+                is_sent = True
+                raise
 
-        return Retries(_ATTEMPTS, BACKOFF_S).run(attempt)
+        try:
+            return Retries(_ATTEMPTS, BACKOFF_S).run(attempt)
+        except UnavailableError as failure:
+            if call.is_write and is_sent:
+                raise self._describe_doubt(str(failure)) from failure
+            raise
 
     def _send_once(self, call: Call) -> Reply:
         request = self._build_request(call)
@@ -165,7 +177,10 @@ class HttpTransport:
         failure = decode_failure(
             response.status_code, response.content, url=self.url, source=call.source
         )
-        if isinstance(failure, RemoteUnavailableError) and not call.is_write:
+        if isinstance(failure, RemoteUnavailableError):
+            # A gateway that gave up does not know what became of a write.
+            if call.is_write and not call.is_repeatable:
+                raise self._describe_doubt(failure.message) from failure
             raise UnavailableError(failure.message, status=response.status_code) from failure
         raise failure
 
@@ -184,8 +199,11 @@ class HttpTransport:
     def _describe_broken(self, call: Call, failure: httpx.HTTPError) -> OmnigraphError:
         reason = str(failure) or type(failure).__name__
         if call.is_write:
-            return InDoubtError(f"{self.url}: the connection broke during a write: {reason}")
+            return self._describe_doubt(reason)
         return RemoteUnavailableError(self.url, reason)
+
+    def _describe_doubt(self, reason: str) -> InDoubtError:
+        return InDoubtError(f"{self.url}: the connection broke during a write: {reason}")
 
 
 def _build_reply(response: httpx.Response) -> Reply:

@@ -212,6 +212,30 @@ def test_a_write_with_a_key_is_sent_again() -> None:
         assert (len(requests), graph.actor) == (2, "ada")
 
 
+TIMED_OUT = b"HTTP/1.1 504 Gateway Timeout\r\ncontent-length: 4\r\nconnection: close\r\n\r\nlate"
+
+
+def test_a_write_that_a_gateway_gave_up_may_have_happened() -> None:
+    with answering(TIMED_OUT) as (url, requests), open_remote(url) as graph:
+        with pytest.raises(errors.InDoubtError, match="504"):
+            graph.branch().mutate(HIRE, params={"name": "x"})
+        assert len(requests) == 1
+
+
+def test_a_write_with_a_key_that_was_never_answered_may_have_happened() -> None:
+    with answering(None, TIMED_OUT, None, None) as (url, requests), open_remote(url) as graph:
+        with pytest.raises(errors.InDoubtError):
+            graph.branch().mutate(HIRE, params={"name": "x"}, key="k")
+        assert len(requests) == 4
+
+
+def test_a_write_that_reached_no_server_did_not_happen() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/graphs/g"
+    with open_remote(url) as graph, pytest.raises(errors.RemoteUnavailableError):
+        graph.branch().mutate(HIRE, params={"name": "x"}, key="k")
+
+
 def test_a_redirect_is_not_followed_with_the_token() -> None:
     moved = b"HTTP/1.1 307 Temporary Redirect\r\nlocation: http://127.0.0.1:9/x\r\n"
     answer = moved + b"content-length: 0\r\nconnection: close\r\n\r\n"
