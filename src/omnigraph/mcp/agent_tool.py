@@ -43,7 +43,8 @@ class AgentTool:
         """The text that a call answers with."""
         answer = self.run(check_arguments(self.input_schema, arguments), cancel)
         data = answer if isinstance(answer, bytes) else encode_document(answer)
-        limit = self.answer_bytes_max
+        # What a write answers is there when the write has happened: a refusal would deny that.
+        limit = self.answer_bytes_max if self.is_read else None
         if limit is not None and len(data) > limit:
             raise ResourceLimitError(
                 "answer_bytes",

@@ -13,6 +13,9 @@ from mcp_types import TextResourceContents
 
 import omnigraph
 from omnigraph import Graph
+from omnigraph.errors import ResourceLimitError
+from omnigraph.execution.query_budget import Cancellation
+from omnigraph.mcp.agent_tool import AgentTool, build_object_schema
 from omnigraph.mcp.exposure import Exposure
 from omnigraph.mcp.read_only_gate import ReadOnlyGate
 from omnigraph.mcp.toolbox import list_advice, read_advice
@@ -55,6 +58,24 @@ def test_queries_of_callers_need_an_exposure(graph: Graph) -> None:
     for name in ("query", "read", "mutate", "change"):
         with pytest.raises(MCPError, match="unknown tool"):
             call(scope, name, query=NAMES)
+
+
+def test_only_the_answer_of_a_read_is_refused_for_its_length() -> None:
+    def answer(*, is_read: bool) -> str:
+        tool = AgentTool(
+            "t",
+            "",
+            build_object_schema({}),
+            lambda *_: {"text": "x" * 100},
+            is_read=is_read,
+            answer_bytes_max=50,
+        )
+        return tool.answer({}, Cancellation())
+
+    with pytest.raises(ResourceLimitError):
+        answer(is_read=True)
+    # The write has happened by then.
+    assert len(answer(is_read=False)) > 100
 
 
 def test_a_managed_schema_is_not_applied_by_a_tool(graph: Graph) -> None:
