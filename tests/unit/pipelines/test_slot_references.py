@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -67,6 +67,11 @@ def test_a_backfill_has_the_slots_that_begin_and_end_in_its_time(tmp_path: Path)
     assert (len(found), found[0].start, found[-1].end) == (31, first, last)
     later = datetime(2026, 1, 1, 5, tzinfo=UTC)
     assert next(iter_intervals(DAILY, later, last)).start.day == 2
+    # A part of the first slot is none, and midnight is that of UTC.
+    assert next(iter_intervals(DAILY, first.replace(second=30), last)).start.day == 2
+    east = timezone(timedelta(hours=2))
+    assert next(iter_intervals(DAILY, first.astimezone(east), last)).start == first
+    assert next(iter_intervals(DAILY, first.replace(tzinfo=east), last)).start == first
     with pytest.raises(InvalidArgumentError, match="begins and ends in between"):
         list_backfill(pipeline, later, first)
     with pytest.raises(InvalidArgumentError, match="reads the same in every slot"):

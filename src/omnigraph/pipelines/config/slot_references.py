@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from croniter import croniter
@@ -92,8 +92,9 @@ def find_interval(schedule: str, slot: str | None, now: datetime) -> SlotInterva
 
 def iter_intervals(schedule: str, start: datetime, end: datetime) -> Iterator[SlotInterval]:
     """The slots of a schedule that begin and end within a time, oldest first."""
-    times = croniter(schedule, start.astimezone(UTC))
-    first = start if croniter.match(schedule, start) else times.get_next(datetime)
+    # A slot may begin at the start itself: the next minute of a moment before.
+    times = croniter(schedule, start.astimezone(UTC) - timedelta(microseconds=1))
+    first = times.get_next(datetime)
     while (following := times.get_next(datetime)) <= end:
         yield SlotInterval(first, following)
         first = following
