@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.errors import ResourceLimitError
 from omnigraph.rows.comparison import Poll, Values, flatten_chunks, to_comparable, to_numpy
 
 # A scalar is a value that is the same at every row.
@@ -20,6 +21,8 @@ Numbers: TypeAlias = npt.NDArray[Any]  # Any: int64, uint64 or float64
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 I64_MAX: Final = 2**63 - 1
+# A column of texts holds no more.
+TEXTS_BYTES_MAX: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,20 @@ class FunctionCall:
             to_numpy(make_column(each, 1).is_null()) for each in self.arguments if _has_nulls(each)
         ]
         return reduce(np.logical_or, nulls) if nulls else None
+
+    def require_room(self, nbytes: float) -> None:
+        """Refuse to make texts of so many bytes, before the memory is taken."""
+        if nbytes > TEXTS_BYTES_MAX:
+            raise self.build_overflow(int(nbytes))
+
+    def build_overflow(self, nbytes: int) -> ResourceLimitError:
+        """The error of texts of so many bytes."""
+        return ResourceLimitError(
+            f"the number of bytes of the texts that '{self.function}' makes at once",
+            limit=TEXTS_BYTES_MAX,
+            actual=nbytes,
+            hint="make shorter texts, or put a selective condition first",
+        )
 
     def build_numbers(self, values: Numbers, is_fault: Mask | None = None) -> pa.Array:
         """The result from its numbers: null where an argument is, and at a fault."""

@@ -9,7 +9,12 @@ import pyarrow as pa
 from omnigraph.query.function_signatures import SIGNATURES
 from omnigraph.rows.comparison import Values
 from omnigraph.rows.kernels.choice_kernels import CHOICE_KERNELS
-from omnigraph.rows.kernels.function_call import FunctionCall, Kernel, make_column
+from omnigraph.rows.kernels.function_call import (
+    TEXTS_BYTES_MAX,
+    FunctionCall,
+    Kernel,
+    make_column,
+)
 from omnigraph.rows.kernels.number_kernels import NUMBER_KERNELS
 from omnigraph.rows.kernels.text_kernels import TEXT_KERNELS, join_texts
 
@@ -37,4 +42,7 @@ def call_function(call: FunctionCall) -> Values:
     kernel = KERNELS[call.function]
     if pa.types.is_string(call.result):
         kernel = _TEXT_OPERATORS.get(call.function, kernel)
-    return make_column(kernel(call), call.rows)
+    try:
+        return make_column(kernel(call), call.rows)
+    except pa.ArrowCapacityError as failure:
+        raise call.build_overflow(TEXTS_BYTES_MAX + 1) from failure

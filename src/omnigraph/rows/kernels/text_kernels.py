@@ -56,6 +56,10 @@ def _replace(call: FunctionCall) -> Argument:
         return map_rows(call, lambda text, old, new: text.replace(old, new) if old else text)
     if not part:
         return call.arguments[0]
+    growth = len(other.encode()) - len(part.encode())
+    if growth > 0:
+        times = pc.sum(pc.count_substring(call.read_column(0), pattern=part)).as_py() or 0
+        call.require_room(times * growth)
     return pc.replace_substring(call.arguments[0], pattern=part, replacement=other)
 
 
@@ -74,6 +78,8 @@ def _join(call: FunctionCall) -> Argument:
     lists = call.read_column(0)
     kept = lists if not lists.values.null_count else _drop_null_items(lists)
     separator = call.arguments[1]
+    if (text := find_constant(separator)) is not None:
+        call.require_room(len(text.encode()) * (len(kept.flatten()) - len(kept)))
     found = pc.binary_join(kept, separator)
     return pc.if_else(lists.is_valid(), found, pa.scalar(None, found.type))
 
@@ -171,9 +177,12 @@ def drop_where_null(found: Values, call: FunctionCall) -> Values:
 def _pad_left(call: FunctionCall) -> Argument:
     width, sign = find_constant(call.arguments[1]), find_constant(call.arguments[2])
     if width is None or sign is None:
+        widths = np.broadcast_to(call.read_numbers(1).astype(np.float64), call.rows)
+        call.require_room(widths.sum(where=(widths > 0) & (widths <= WIDTH_MAX)))
         return map_rows(call, _pad)
     if len(sign) != 1 or width > WIDTH_MAX:
         return pa.nulls(call.rows, call.result)
+    call.require_room(width * call.rows)
     return pc.utf8_lpad(call.arguments[0], width=max(width, 0), padding=sign)
 
 
