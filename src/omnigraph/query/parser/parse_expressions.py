@@ -68,6 +68,8 @@ _WORD, _VARIABLE, _PUNCTUATION = TokenKind.WORD, TokenKind.VARIABLE, TokenKind.P
 _STRING, _INTEGER = TokenKind.STRING, TokenKind.INTEGER
 _LITERAL_KINDS = (_STRING, _INTEGER, TokenKind.FLOAT)
 _OPERAND_MARKS = frozenset("([@-")
+# How many operators of one expression may follow each other without parentheses.
+_CHAIN_MAX = 128
 _NULL_HINT = "test for null with 'is null' or 'is not null'"
 
 
@@ -195,6 +197,7 @@ def _parse_sum(cursor: QueryCursor) -> Expr:
         right_start = cursor.token.start
         right = _parse_product(cursor, _parse_operand(cursor), right_start)
         found = Arithmetic(op, found, right, cursor.build_span(start))
+    _refuse_long_chain(cursor, found)
     return found
 
 
@@ -203,7 +206,22 @@ def _parse_product(cursor: QueryCursor, first: Expr, start: int) -> Expr:
     while (op := _PRODUCTS.get(cursor.token.text)) is not None:
         cursor.require_lenient(cursor.advance().span, "arithmetic")
         found = Arithmetic(op, found, _parse_operand(cursor), cursor.build_span(start))
+    if found is not first:
+        _refuse_long_chain(cursor, found)
     return found
+
+
+def _refuse_long_chain(cursor: QueryCursor, found: Expr) -> None:
+    """Refuse operators in a row that are too many: each of them nests what is before it."""
+    span, length = found.span, 0
+    while isinstance(found, Arithmetic):
+        found, length = found.left, length + 1
+    if length > _CHAIN_MAX:
+        cursor.refuse(
+            span,
+            f"more than {_CHAIN_MAX} arithmetic operators in a row",
+            hint="put parts in parentheses, such as (a + b) + (c + d)",
+        )
 
 
 def _parse_minus(cursor: QueryCursor) -> Minus:
