@@ -96,7 +96,7 @@ T39 a block mentions no outer variable
 T40 a block can only be compared with a fitting constant
 T41 a Boolean is needed
 T42 an order key is neither a property nor returned
-T43 a returned comparison needs an alias
+T43 a computed result needs an alias
 T44 an aggregate, search or rank call cannot be used in a mutation
 T45 a constant is needed
 T46 `true` or `false` is also a property of this type

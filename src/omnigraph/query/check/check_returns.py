@@ -224,7 +224,7 @@ def _resolve_name(context: CheckContext, projection: ast.Projection) -> str | No
     name = default_name_of(projection.value)
     if name is None and _is_operator(projection.value):
         context.report_error(
-            "T43", projection.value.span, "a returned comparison needs an alias: 'as name'"
+            "T43", projection.value.span, "a computed result needs an alias: 'as name'"
         )
     return name
 
