@@ -13,7 +13,7 @@ from omnigraph.aio import AsyncOpening
 from omnigraph.engine import Graph, open_graph
 from omnigraph.engine.arguments import require_address
 from omnigraph.engine.gate import Gate
-from omnigraph.errors import AddressError, OmnigraphError
+from omnigraph.errors import AddressError, OmnigraphError, PolicyDeniedError
 from omnigraph.operator_config.address_resolver import (
     AddressFlags,
     ClusterAddress,
@@ -133,13 +133,16 @@ def _refuse_bare_server(opened: RemoteGraph) -> None:
     try:
         listed = opened.transport.get("graphs")["graphs"]
         names = sorted(each["graph_id"] for each in listed)
+    except PolicyDeniedError:
+        raise _build_bare_error(opened.uri, "give --graph ID") from None
     except (OmnigraphError, LookupError, TypeError, ValueError):
         return
     if names:
-        raise AddressError(
-            f"{opened.uri} is a server, and no graph of it is chosen",
-            hint=f"give --graph ID, one of: {', '.join(names)}",
-        )
+        raise _build_bare_error(opened.uri, f"give --graph ID, one of: {', '.join(names)}")
+
+
+def _build_bare_error(url: str, hint: str) -> AddressError:
+    return AddressError(f"{url} is a server, and no graph of it is chosen", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -356,7 +356,7 @@ class Snapshot:
                 raise InvalidArgumentError("kind", f"'{kind}' is neither 'node' nor 'edge'")
         types = table_types_of(catalog)
         if type_key not in types:
-            names = sorted({known.name for known in types})
+            names = sorted({known.name for known in types if kind in (None, known.kind.value)})
             raise TypeNotFoundError(type_name, hint=suggest_similar(type_name, names))
         return type_key
 

@@ -63,7 +63,7 @@ class FileSource:
         """The tools of now; files are compiled again when they or the schema changed."""
         files = [each for path in self.paths for each in _list_files(path)]
         snapshot = self.graph.branch().snapshot()
-        stamps = [(str(each), each.stat().st_mtime_ns, each.stat().st_size) for each in files]
+        stamps = [_stamp(each) for each in files]
         version = (snapshot.at.schema, *stamps)
         if self._known is None or self._known[0] != version:
             self._known = version, QueryCatalogue(_compile(files, snapshot.view.catalog))
@@ -76,6 +76,15 @@ def _list_files(path: Path) -> list[Path]:
         return list_query_files(path)
     except OSError as error:
         raise InvalidArgumentError("queries", f"{path}: {error.strerror}") from error
+
+
+def _stamp(path: Path) -> tuple[str, int, int]:
+    """What differs once a file has changed."""
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise InvalidArgumentError("queries", f"{path}: {error.strerror}") from error
+    return str(path), found.st_mtime_ns, found.st_size
 
 
 def _compile(files: list[Path], catalog: Catalog) -> Mapping[str, StoredText]:

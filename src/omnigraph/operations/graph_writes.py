@@ -91,7 +91,7 @@ def _open_or_create(graph: Graph, unguarded: Graph, terms: LoadTerms) -> tuple[B
 
 def _load(branch: Branch, terms: LoadTerms, *, is_dry: bool) -> JsonObject:
     result = branch.load(
-        Text(terms.data, "line"),
+        Text(terms.data, "data"),
         mode=terms.mode,  # type: ignore[arg-type]  # checked by the engine
         type=terms.type_name,
         dialect=terms.dialect,  # type: ignore[arg-type]  # checked by the engine

@@ -226,7 +226,8 @@ def find_server(value: str, config: OperatorConfig) -> str:
             )
         return value
     if value not in config.servers:
-        raise AddressError(f"no server has the name '{value}'", hint=_list_known(config.servers))
+        hint = f"{_list_known(config.servers)}; an address begins with http:// or https://"
+        raise AddressError(f"no server has the name '{value}'", hint=hint)
     return config.servers[value]
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from omnigraph.operations.graph_reads import ReadAnswer, SelectedState
 
 _ARROW: Final = ARROW.encode()
+_REFUSALS: Final = {"q=0", "q=0.0", "q=0.00", "q=0.000"}
 # What an Arrow answer says of its read, which a JSON answer has in its document.
 _COMMIT_HEADER: Final = b"omnigraph-graph-commit"
 _NAME_HEADER: Final = b"omnigraph-query-name"
@@ -69,9 +70,16 @@ def answer_query(call: Call, state: SelectedState, asked: QueryRequest) -> Answe
     except WrongQueryKindError as error:
         message = f"{error.message}: mutations are sent to POST /mutate"
         raise RequestRefusedError(400, message) from None
-    if ARROW in (call.find_header(b"accept") or ""):
+    if _is_arrow_accepted(call):
         return _encode_arrow(answer)
     return Answer(body=encode_read(answer.describe(), answer.result))
+
+
+def _is_arrow_accepted(call: Call) -> bool:
+    """Whether a client names Arrow among what it accepts; `q=0` refuses it."""
+    offers = ",".join(call.list_headers(b"accept")).lower().split(",")
+    terms = [[term.strip() for term in offer.split(";")] for offer in offers]
+    return any(media == ARROW and not _REFUSALS & {*rest} for media, *rest in terms)
 
 
 def _encode_arrow(answer: ReadAnswer) -> Answer:

@@ -261,6 +261,18 @@ def test_a_server_without_a_chosen_graph_lists_its_graphs() -> None:
         assert "kb" in str(missing.value.hint)
 
 
+def test_a_server_that_lists_no_graphs_asks_for_one() -> None:
+    body = b'{"error": "no", "code": "forbidden", "reason": "policy_denied"}'
+    head = "HTTP/1.1 403 Forbidden\r\ncontent-type: application/json\r\nconnection: close\r\n"
+    denied = f"{head}content-length: {len(body)}\r\n\r\n".encode() + body
+    with (
+        answering(denied) as (url, _),
+        pytest.raises(errors.AddressError, match="no graph of it is chosen") as missing,
+    ):
+        omnigraph.connect(server=url.removesuffix("/graphs/g"))
+    assert missing.value.hint == "give --graph ID"
+
+
 SLOW = """query slow() {
   match { $a: Person $b: Person $c: Person $d: Person $e: Person $f: Person $g: Person
     $h: Person $i: Person $j: Person $k: Person $l: Person

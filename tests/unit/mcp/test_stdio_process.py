@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,10 +19,11 @@ from typer.testing import CliRunner
 
 import omnigraph
 from omnigraph.cli.app import app
+from omnigraph.errors import InvalidArgumentError
 from omnigraph.mcp.exposure import Exposure
 from omnigraph.mcp.list_watch import ListWatch
 from omnigraph.mcp.stdio_process import serve_streams
-from omnigraph.mcp.tool_sources import open_source
+from omnigraph.mcp.tool_sources import ToolSource, open_source
 from unit.clusters.cluster_folder import write_config
 from unit.mcp.agent_world import read_document
 
@@ -103,6 +105,14 @@ def test_an_agent_of_a_cluster_does_what_the_applied_policy_allows(tmp_path: Pat
     talk(refuse, "--cluster", str(folder), "--graph", "people", "--as", "somebody-else")
 
 
+def test_queries_that_are_not_there_are_named(store: str, tmp_path: Path) -> None:
+    with (
+        _open_files(store, tmp_path / "no.gq") as opened,
+        pytest.raises(InvalidArgumentError, match=r"no\.gq: No such file"),
+    ):
+        opened.read()
+
+
 @pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
 def test_a_client_hears_of_new_tools(store: str, tmp_path: Path, mode: str) -> None:
     queries = tmp_path / "queries"
@@ -137,6 +147,17 @@ def test_a_client_hears_of_new_tools(store: str, tmp_path: Path, mode: str) -> N
     asyncio.run(_serve_in_process(store, queries, work, mode=mode, hear=hear))
 
 
+def _open_files(store: str, queries: Path) -> AbstractContextManager[ToolSource]:
+    return open_source(
+        store,
+        actor=None,
+        cluster_graph=None,
+        queries=(queries,),
+        exposure=Exposure(),
+        timeout_s=10.0,
+    )
+
+
 async def _serve_in_process(
     store: str,
     queries: Path,
@@ -147,15 +168,7 @@ async def _serve_in_process(
 ) -> None:
     to_server, server_in = anyio.create_memory_object_stream[Any](8)
     to_client, client_in = anyio.create_memory_object_stream[Any](8)
-    source = open_source(
-        store,
-        actor=None,
-        cluster_graph=None,
-        queries=(queries,),
-        exposure=Exposure(),
-        timeout_s=10.0,
-    )
-    with source as opened:
+    with _open_files(store, queries) as opened:
         served = serve_streams(ListWatch(opened.read), server_in, to_client, poll_s=0.02)
         serving = asyncio.create_task(served)
         transport = _StreamPair(client_in, to_server)

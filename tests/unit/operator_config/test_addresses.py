@@ -146,6 +146,12 @@ def test_what_selects_no_graph_is_refused(home: Path, given: dict[str, str], mes
         find(home, **given)
 
 
+def test_an_address_without_a_scheme_is_hinted_at(home: Path) -> None:
+    with pytest.raises(errors.AddressError, match="no server has the name") as missing:
+        find(home, server="127.0.0.1:8080")
+    assert "http://" in str(missing.value.hint)
+
+
 NAMES = ("uri", "store", "server", "cluster")
 
 

@@ -15,6 +15,7 @@ from served import PEOPLE, serve_people
 G = "/graphs/people"
 READ = "query q() { match { $p: Person } return { $p.name } order { $p.name } }"
 BY_AGE = "query by_age($age: I64) { match { $p: Person { age: $age } } return { $p.name, $p.age } }"
+ARROW = "application/vnd.apache.arrow.stream"
 LINES = {"content-type": "application/x-ndjson"}
 
 
@@ -84,12 +85,20 @@ def test_parameters_are_exact_and_named_in_errors(client: httpx.Client) -> None:
 
 
 def test_a_read_answers_in_arrow_when_it_is_asked_to(shared: httpx.Client) -> None:
-    media = "application/vnd.apache.arrow.stream"
-    answer = shared.post(f"{G}/query", json={"query": READ}, headers={"accept": media})
-    assert answer.headers["content-type"] == media
+    answer = shared.post(f"{G}/query", json={"query": READ}, headers={"accept": ARROW})
+    assert answer.headers["content-type"] == ARROW
     assert answer.headers["omnigraph-graph-commit"] == read_head(shared)
     with pa.ipc.open_stream(answer.content) as reader:
         assert reader.read_all().to_pydict() == {"p.name": ["ada", "bob", "cyd", "dan"]}
+
+
+def test_a_read_answers_in_json_when_arrow_is_refused(shared: httpx.Client) -> None:
+    for accept in (f"{ARROW};q=0, application/json", f"{ARROW}; Q=0.0", f"{ARROW}s"):
+        answer = shared.post(f"{G}/query", json={"query": READ}, headers={"accept": accept})
+        assert answer.headers["content-type"] == "application/json", accept
+    several = f"application/json;q=0.1, {ARROW.upper()};q=0.9"
+    answer = shared.post(f"{G}/query", json={"query": READ}, headers={"accept": several})
+    assert answer.headers["content-type"] == ARROW
 
 
 def test_old_routes_work_and_name_their_successors(client: httpx.Client) -> None:
@@ -256,6 +265,11 @@ def test_a_wrong_line_leaves_nothing(shared: httpx.Client, line: str) -> None:
     refused = shared.post(f"{G}/load/ndjson?mode=append", content=content, headers=LINES)
     assert refused.status_code == 400, refused.text
     assert count_commits(shared) == before
+
+
+def test_a_wrong_record_is_counted_in_the_data(shared: httpx.Client) -> None:
+    refused = shared.post(f"{G}/load", json={"data": '{"type":"Person"}'}).json()
+    assert refused["error"].startswith("data record 1: "), refused
 
 
 def test_lines_are_loaded_in_one_commit(client: httpx.Client) -> None:

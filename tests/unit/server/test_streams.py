@@ -327,6 +327,12 @@ def test_a_blob_that_is_not_there(shared: httpx.Client, old: str, new: str, stat
     assert shared.get(BLOB.replace(old, new)).status_code == status
 
 
+def test_a_type_of_the_other_kind_is_no_suggestion(shared: httpx.Client) -> None:
+    refused = shared.get(BLOB.replace("entity=node", "entity=edge")).json()
+    assert refused["error"] == "unknown type 'Person'"
+    assert "Person" not in refused.get("hint", "")
+
+
 def test_answers_about_changes_show_no_storage(shared: httpx.Client) -> None:
     texts = [
         shared.get(f"{G}/changes?start=beginning").text,
