@@ -6,10 +6,12 @@ import logging
 import os
 import time
 from collections.abc import Callable, Hashable, MutableMapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
 from omnigraph.error_codes import ErrorCode
+from omnigraph.errors import QueryTimeoutError
 from omnigraph.execution.query_budget import Cancellation
 from omnigraph.ids import generate_ulid
 from omnigraph.operations.graph_reads import ReadBounds
@@ -18,7 +20,7 @@ from omnigraph.server.agent_routes import AgentRoutes
 from omnigraph.server.answer_sender import AnswerSender, Channel, Send, call_when_gone
 from omnigraph.server.bearer_tokens import parse_header
 from omnigraph.server.exchange import Answer, Call, RequestRefusedError, StreamedAnswer
-from omnigraph.server.lanes import Lane, Lanes
+from omnigraph.server.lanes import LOOP_S_MAX, Lane, Lanes
 from omnigraph.server.request_failures import answer_failure
 from omnigraph.server.request_reader import (
     ClientGoneError,
@@ -158,11 +160,17 @@ class HttpApp:
         prepare = binding.prepare_read
         assert prepare is not None, "the read has two steps"
         cancel = Cancellation()
-        call.bounds = ReadBounds(self._settings.read_s_max, self._settings.read_bytes_max, cancel)
+        bounds = ReadBounds(self._settings.read_s_max, self._settings.read_bytes_max, cancel)
+        call.bounds = bounds
         if call.target.is_local:
             key, work = prepare(call)
             if self._lanes.is_quick(key):
-                return self._lanes.run_quick(key, work)
+                call.bounds = replace(bounds, timeout_s=LOOP_S_MAX)
+                try:
+                    return self._lanes.run_quick(key, work)
+                except QueryTimeoutError:
+                    self._lanes.mark_slow(key)
+                    call.bounds = bounds
             run = self._lanes.run_measured(key, work)
         else:
             run = self._lanes.run(Lane.READ, partial(_run_prepared, prepare, call))

@@ -19,6 +19,8 @@ Returned = TypeVar("Returned")
 
 # A read below this may keep the event loop from its other requests.
 QUICK_S: Final = 0.003
+# One whose parameters need more than those before it is stopped after this, and goes to a thread.
+LOOP_S_MAX: Final = 0.05
 # One that waits, for a network or for threads of a library, takes no time of its own thread and
 # would keep the loop waiting; one that competes for the interpreter is done within this.
 _WAIT_S_MAX: Final = 0.03
@@ -57,8 +59,12 @@ class Lanes:
         return await asyncio.get_running_loop().run_in_executor(self._pools[lane], work)
 
     def is_quick(self, key: Hashable) -> bool:
-        """Whether an equal read was quick."""
-        return self._quick.get(key) is not None
+        """Whether equal reads were quick, all of them."""
+        return self._quick.get(key) is True
+
+    def mark_slow(self, key: Hashable) -> None:
+        """Send equal reads to a thread from now on, whatever the next of them takes."""
+        self._quick.put(key, False)
 
     def run_quick(self, key: Hashable, work: Callable[[], Returned]) -> Returned:
         """Do a quick read here; one that turns out to be slow is not quick any more."""
@@ -76,7 +82,8 @@ class Lanes:
         started, began = time.thread_time(), time.perf_counter()
         found = work()
         has_waited = time.perf_counter() - began > _WAIT_S_MAX
-        if time.thread_time() - started < QUICK_S and not has_waited:
+        is_quick = time.thread_time() - started < QUICK_S and not has_waited
+        if is_quick and self._quick.get(key) is None:
             self._quick.put(key, True)
         return found
 

@@ -102,6 +102,47 @@ def test_a_read_that_waits_is_not_quick() -> None:
     assert asyncio.run(measure()) == (False, True)
 
 
+def test_other_parameters_of_a_quick_text_do_not_stop_the_server(tmp_path: Path) -> None:
+    text = """query triples($age: I64) {
+      match { $a: Person { age: $age } $b: Person { age: $age } $c: Person { age: $age }
+              $a.name < $b.name $b.name < $c.name }
+      return { count($a) as n } }"""
+    many = "\n".join(
+        json.dumps({"type": "Person", "data": {"name": f"p{number}", "age": 77}})
+        for number in range(700)
+    )
+    with (
+        serve_people(tmp_path, read_s_max=1.5) as running,
+        running.connect() as client,
+        running.connect() as other,
+        ThreadPoolExecutor(1) as pool,
+    ):
+
+        def ask(age: int) -> int:
+            asked = {"query": text, "params": {"age": age}}
+            return client.post(f"{G}/query", json=asked).status_code
+
+        assert client.post(f"{G}/load", json={"data": many}).status_code == 200
+        assert [ask(-1) for _ in range(5)] == [200] * 5
+        slow = pool.submit(ask, 77)
+        time.sleep(0.2)
+        assert other.get("/healthz").status_code == 200
+        assert not slow.done()
+        assert slow.result() in {200, 413}
+        assert ask(-1) == 200
+
+
+def test_a_text_that_was_slow_once_stays_in_threads() -> None:
+    async def measure() -> bool:
+        lanes = Lanes()
+        lanes.mark_slow("text")
+        await lanes.run_measured("text", lambda: None)
+        lanes.shutdown()
+        return lanes.is_quick("text")
+
+    assert not asyncio.run(measure())
+
+
 def test_parallel_loads_beyond_the_limit_are_refused(tmp_path: Path) -> None:
     lines = "\n".join(
         json.dumps({"type": "Person", "data": {"name": f"p{number}"}}) for number in range(2_000)
