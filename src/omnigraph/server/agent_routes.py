@@ -61,9 +61,9 @@ class AgentRoutes:
 
     async def ask_server(self, call: Call, receive: Receive) -> Answer:
         """A request about the server."""
+        await self._require_endpoint()
         from omnigraph.mcp.toolbox import ServerToolbox  # noqa: PLC0415 — a library of its own
 
-        await self._require_endpoint()
         state = call.state
         try:
             state.authorize_list(call.actor)
@@ -106,7 +106,7 @@ class AgentRoutes:
     async def _require_endpoint(self) -> McpEndpoint:
         await self._started.wait()
         if self._endpoint is None:
-            raise RequestRefusedError(404, "this server was installed without omnigraph[mcp]")
+            raise RequestRefusedError(404, "this server has no usable omnigraph[mcp]")
         return self._endpoint
 
     async def _ask(self, call: Call, receive: Receive, toolbox: Toolbox) -> Answer:
@@ -184,7 +184,8 @@ def _build_scope(call: Call) -> MutableMapping[str, Any]:  # Any: values of ASGI
 def _load_endpoint(body_bytes_max: int) -> McpEndpoint | None:
     try:
         from omnigraph.mcp.http_endpoint import McpEndpoint  # noqa: PLC0415 — a library of its own
-    except ModuleNotFoundError as missing:
-        _log.info("agents are not served: there is no library %s", missing.name)
+    except ImportError as failure:
+        # A library of a version that does not fit is as good as none.
+        _log.info("agents are not served: %s", failure)
         return None
     return McpEndpoint(body_bytes_max=body_bytes_max)

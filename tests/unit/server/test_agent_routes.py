@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import httpx2
@@ -26,6 +28,18 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]
     folder = write_cluster(tmp_path_factory.mktemp("agents") / "config")
     with serve_cluster(folder, actors=ACTORS) as running:
         yield running
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/graphs/people/mcp"])
+def test_a_library_that_cannot_be_imported_is_as_good_as_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    for name in ("http_endpoint", "toolbox"):
+        # Importing a name from it fails as from a library of another version.
+        monkeypatch.setitem(sys.modules, f"omnigraph.mcp.{name}", ModuleType(name))
+    with serve_people(tmp_path) as running, running.connect() as client:
+        answer = client.post(path, json={}, timeout=5)
+    assert (answer.status_code, "omnigraph[mcp]" in answer.json()["error"]) == (404, True)
 
 
 def visit(
