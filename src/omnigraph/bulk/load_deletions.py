@@ -22,7 +22,7 @@ from omnigraph.bulk.split_reader import read_split
 from omnigraph.bulk.split_writer import IDS
 from omnigraph.bulk.splits import FileRange, InputSplit, get_stores
 from omnigraph.bulk.staged_load import StagedLoad, join_texts
-from omnigraph.errors import WriteRefusedError, format_violations
+from omnigraph.errors import Violation, WriteRefusedError, format_violations
 from omnigraph.lang.quoting import sanitize_text
 from omnigraph.rows.hashing import hash_any_texts
 from omnigraph.rows.view import View
@@ -154,15 +154,15 @@ class DeletionPlanner:
         return pa.chunked_array(parts, pa.utf8()).combine_chunks()
 
     def _count_rejected(self, type_key: TypeKey) -> int:
-        """The rejected records of a type, and those rejected as a whole, whatever their type.
+        """The rejected records of a type, and those that could not be read.
 
-        A record that could not be read is reported once, though several types are made of it.
+        Such a record is reported once, for one of the types that are made of it.
         """
         splits = zip(self.load.splits, self.load.results, strict=True)
         return sum(
             each.problem_count
             if unit.file_range.type == str(type_key)
-            else sum(problem.violation.property is None for problem in each.problems)
+            else sum(not _is_of_row(problem.violation) for problem in each.problems)
             for unit, each in splits
         )
 
@@ -174,6 +174,13 @@ class DeletionPlanner:
         written = self.load.list_hash_files(type_key, IDS)
         files = written + self.load.list_unchanged_files(type_key)
         return HashIndex(read_hashes(get_stores(self.load.job.location).objects, files))
+
+
+def _is_of_row(violation: Violation) -> bool:
+    """Whether a row was rejected, not the record: what is said of a row begins with its type."""
+    return violation.property is not None or (
+        violation.type_name is not None and violation.message.startswith(violation.type_name)
+    )
 
 
 def read_named_ids(unit: InputSplit, view: View) -> Iterator[tuple[TypeKey, pa.Array]]:

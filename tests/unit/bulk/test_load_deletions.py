@@ -84,11 +84,18 @@ def test_a_rejected_record_keeps_its_entity_when_the_load_is_prepared_again(
         assert _names(branch) == ["ada", "bo", "dee"]
 
 
-@pytest.mark.parametrize(("property_", "is_known"), [(None, False), ("text", True)])
-def test_a_record_that_is_rejected_as_a_whole_may_name_an_entity_of_any_type(
-    tmp_path: Path, property_: str | None, *, is_known: bool
+@pytest.mark.parametrize(
+    ("property_", "message", "is_known"),
+    [
+        (None, "source 'in' holds a record that cannot be read", False),
+        (None, "Note: expected a text", True),
+        ("text", "no text", True),
+    ],
+)
+def test_a_record_that_cannot_be_read_may_name_an_entity_of_any_type(
+    tmp_path: Path, property_: str | None, message: str, *, is_known: bool
 ) -> None:
-    why = {"property": property_, "message": "no record", "record": "bo,1,2"}
+    why = {"property": property_, "message": message, "record": "bo,1,2"}
     marks = pa.array([why], pa.struct([(name, pa.utf8()) for name in why]))
     notes = pa.table({"@id": ["n1"], "text": ["hello"], REFUSED: marks})
     with omnigraph.create(tmp_path / "graph.omni", schema=SCHEMA) as graph:
