@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -57,16 +58,37 @@ def build_parser() -> argparse.ArgumentParser:
         "--require-all-graphs", action="store_true", help="refuse to start if a graph is sick"
     )
     parser.add_argument(
-        "--workers", metavar="N", type=int, default=1, help="processes that share the address"
+        "--workers",
+        metavar="N",
+        type=_parse_count,
+        default=1,
+        help="processes that share the address",
     )
     parser.add_argument(
         "--reload-interval",
         metavar="SECONDS",
-        type=float,
+        type=_parse_seconds,
         default=2.0,
         help="how often the cluster and the tokens are looked up; 0 is never, but for SIGHUP",
     )
     return parser
+
+
+def _parse_count(text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 1 on")
+    return int(text)
+
+
+def _parse_seconds(text: str) -> float:
+    """Seconds; with fewer than none of them the server would do nothing but look."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 <= found < math.inf:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds")
+    return found
 
 
 if __name__ == "__main__":

@@ -60,6 +60,19 @@ def test_the_command_describes_its_flags(capsys: pytest.CaptureFixture[str]) -> 
         assert flag in shown
 
 
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [("--reload-interval", "-1"), ("--reload-interval", "nan"), ("--workers", "0")],
+)
+def test_a_number_that_makes_no_sense_is_refused(
+    capsys: pytest.CaptureFixture[str], flag: str, value: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        server_command.build_parser().parse_args(["--cluster", "x", f"{flag}={value}"])
+    assert ended.value.code == 2
+    assert f"'{value}' is not a number" in capsys.readouterr().err
+
+
 def test_a_server_says_where_it_listens_and_ends_with_0(graph: str) -> None:
     with start(*SERVE, graph, "--bind", "127.0.0.1:0") as (process, url):
         assert httpx.get(f"{url}/healthz").json()["status"] == "ok"
