@@ -61,12 +61,17 @@ def decode_failure(status: int, content: bytes, *, url: str, source: str = "") -
         if status in _UNAVAILABLE:
             return RemoteUnavailableError(url, problem)
         return RemoteRefusedError(problem, status=status)
-    kind = _find_kind(document)
+    try:
+        kind = _find_kind(document)
+        fields = {} if kind is None else _decode_fields(kind, document, source)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        # The server has details of another version; its message says what happened.
+        kind, fields = None, {}
     if kind is None:
         return RemoteRefusedError(document["error"], status=status, hint=document.get("hint"))
     made = kind.__new__(kind, document["error"])
     made.__dict__ |= {"message": document["error"], "hint": document.get("hint")}
-    made.__dict__ |= _decode_fields(kind, document, source)
+    made.__dict__ |= fields
     return made
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import threading
 import time
@@ -17,6 +18,7 @@ import pytest
 
 import omnigraph
 from omnigraph import errors
+from omnigraph.client.error_decoding import decode_failure
 from omnigraph.client.remote_graph import open_remote
 from omnigraph.engine import Branch, Graph, Snapshot
 from served import serve_people
@@ -243,6 +245,23 @@ def test_a_redirect_is_not_followed_with_the_token() -> None:
         with pytest.raises(errors.RemoteRefusedError, match="server returned 307"):
             graph.branches()
         assert b"Bearer ada-secret" in requests[0]
+
+
+@pytest.mark.parametrize(
+    "detail",
+    [
+        {"reason": ["a list"]},
+        {"reason": "write_refused", "violations": [{"a_newer_field": 1}]},
+        {"change_feed_gap": {}},
+        {"merge_conflicts": [{"kind": "unique_violation"}]},
+    ],
+    ids=lambda detail: next(reversed(detail)),
+)
+def test_a_failure_with_unknown_details_still_has_its_message(detail: dict[str, Any]) -> None:
+    content = json.dumps({"error": "it was refused", **detail}).encode()
+    failure = decode_failure(409, content, url="u")
+    assert isinstance(failure, errors.RemoteRefusedError)
+    assert (failure.message, failure.status) == ("it was refused", 409)
 
 
 def test_a_branch_with_a_slash_is_one_segment() -> None:
