@@ -66,6 +66,18 @@ def test_a_query_is_stopped_when_its_time_is_over(crowd: omnigraph.Graph, access
         assert len(main.query("query q() { match { $p: Person } return { $p.name } }")) == PEOPLE
 
 
+@pytest.mark.parametrize("text", ['"x"', "$p.name"])
+def test_texts_that_a_query_makes_count_towards_its_memory(
+    crowd: omnigraph.Graph, text: str
+) -> None:
+    padded = f'query q() {{ match {{ $p: Person }} return {{ pad_left({text}, 50000, "y") as x }} '
+    main = crowd.branch()
+    assert len(main.query(f"{padded} limit 100 }}", memory=10_000_000)) == 100
+    with pytest.raises(errors.ResourceLimitError) as refused:
+        main.query(f"{padded} limit 400 }}", memory=10_000_000)
+    assert refused.value.resource == "query_memory_bytes"
+
+
 def test_a_query_that_needs_too_much_memory_is_refused(crowd: omnigraph.Graph) -> None:
     text = "query q() { match { $a: Person  $b: Person } return { $a.name, $b.name } }"
     with pytest.raises(errors.ResourceLimitError) as refused:

@@ -111,7 +111,9 @@ def _project_column(column: _ProjectedColumn, batch: Batch, context: ExecutionCo
         if pa.types.is_null(found.type):
             # A selection that fits no edge has no rows, and its properties have no known type.
             found = found.cast(column.type)
-    if batch.num_rows > UNCOUNTED_ROWS_MAX or not isinstance(context.source, TopologySource):
+    is_small = batch.num_rows <= UNCOUNTED_ROWS_MAX and isinstance(context.source, TopologySource)
+    # What is computed may be of any size, and no topology holds it.
+    if variable is None or not is_small:
         context.budget.check_interrupts()
         # Held as long as the query: they are its result.
         context.budget.allocate(found.nbytes)

@@ -162,5 +162,8 @@ def evaluate_rows(expr: Expr, batch: Batch, context: ExecutionContext) -> Values
     found = evaluate(expr, context.rows_of(batch), context.params)
     if not isinstance(found, pa.Scalar):
         return found
+    if batch.num_rows > 1:
+        # A function may have made a constant that is long.
+        context.budget.require_memory(batch.num_rows * pa.repeat(found, 1).nbytes)
     # Arrow repeats a vector once or more, but not zero times.
     return pa.repeat(found, max(batch.num_rows, 1)).slice(0, batch.num_rows)
