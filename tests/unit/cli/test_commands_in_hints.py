@@ -84,5 +84,5 @@ def test_a_command_in_a_message_runs_as_it_is_written(
     ]
     # A message does not know where the graph is.
     place = [] if str(store) in given or "uri" not in {p.name for p in verb.parameters} else [store]
-    done = run(*verb.path, *given, *place)
+    done = run(*verb.path, *given, *place, text="a-token\n")
     assert done.exit_code == 0, done.output

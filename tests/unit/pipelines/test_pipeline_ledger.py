@@ -179,6 +179,7 @@ def test_only_one_can_say_what_a_batch_is(tmp_path: Path) -> None:
 def test_an_event_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     ledger = _ledger(tmp_path)
     objects = open_objects(str(tmp_path / "ledger"))
-    objects.put_new("__pipelines/people/runs/X/0000.json", b"[")
+    run_id = generate_ulid()
+    objects.put_new(f"__pipelines/people/runs/{run_id}/0000.json", b"[")
     with pytest.raises(CorruptObjectError, match="not JSON"):
-        ledger.find_run("X")
+        ledger.find_run(run_id)

@@ -99,7 +99,7 @@ def test_a_query_of_another_language_gets_a_hint(text: str, place: str, hint: st
     [
         (read("$a not $b"), "T7", "not", 'write "not" in quotes'),
         (read("$a $e:(wrote|likes) $b $e.since is null"), "T6", "since", "Wrote, Likes must"),
-        (read(item="distinct $a.name"), "T102", "distinct", "there is no 'distinct'"),
+        (read(item="distinct $a.name"), "T102", "distinct", "write 'return distinct { … }'"),
         (
             read('count { $a wrote $b } > 1 and $a.name = "x"'),
             "T40",

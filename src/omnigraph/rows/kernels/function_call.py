@@ -93,7 +93,7 @@ def make_column(value: Argument, rows: int) -> Values:
 
 
 def cast_argument(value: Argument, kind: pa.DataType) -> Argument:
-    """A value of the common type of several; an integer that does not fit is null."""
+    """A value of the common type of several; an integer that does not fit in I64 is null."""
     if value.type == kind:
         return value
     if isinstance(value, pa.Scalar) and not value.is_valid:
@@ -101,7 +101,7 @@ def cast_argument(value: Argument, kind: pa.DataType) -> Argument:
     if pa.types.is_uint64(value.type) and kind == pa.int64():
         is_fit = pc.less_equal(value, pa.scalar(I64_MAX, pa.uint64()))
         value = pc.if_else(is_fit, value, pa.scalar(None, pa.uint64()))
-    return value.cast(kind) if isinstance(value, pa.Scalar) else value.cast(kind, safe=False)
+    return value.cast(kind, safe=False)
 
 
 def _has_nulls(value: Argument) -> bool:
