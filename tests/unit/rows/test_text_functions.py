@@ -45,3 +45,19 @@ def test_texts_that_fit_are_made() -> None:
     assert call("pad_left", texts, pa.array([5, 5]), pa.scalar("x")) == ["xxa,b", None]
     # The width is too large for any text, so that there is none.
     assert call("pad_left", texts, pa.scalar(2**40), pa.scalar("x")) == [None, None]
+
+
+def test_the_distance_of_long_texts_can_be_stopped() -> None:
+    class StoppedError(Exception):
+        pass
+
+    polls = iter(range(3))
+
+    def poll() -> None:
+        if next(polls, None) is None:
+            raise StoppedError
+
+    # One pair alone would take minutes.
+    call = FunctionCall("edit_distance", (LONG, LONG), 1, pa.int64(), poll)
+    with pytest.raises(StoppedError):
+        call_function(call)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.rows.comparison import Values, flatten_chunks, to_numpy
+from omnigraph.rows.comparison import Poll, Values, flatten_chunks, to_numpy
 from omnigraph.rows.kernels.function_call import Argument, FunctionCall, Kernel
 from omnigraph.rows.text_analysis import tokenize_texts
 
@@ -20,6 +21,8 @@ _Places = npt.NDArray[np.int64]
 WIDTH_MAX: Final = 1_000_000
 # The rows that Python works on between two polls: each may take a microsecond.
 _ROWS_PER_POLL: Final = 2**14
+# Each letter of one text is compared with all of the other.
+_LETTERS_PER_POLL: Final = 64
 # The bytes that follow the first one of a character in UTF-8.
 _FOLLOWING_MASK, _FOLLOWING = np.uint8(0xC0), np.uint8(0x80)
 
@@ -209,15 +212,17 @@ def _cut_words(call: FunctionCall) -> Argument:
 
 def _count_edits(call: FunctionCall) -> Argument:
     """The least number of characters to insert, remove or replace."""
-    return map_rows(call, _edit_distance)
+    return map_rows(call, partial(_edit_distance, call.poll))
 
 
-def _edit_distance(left: str, right: str) -> int:
+def _edit_distance(poll: Poll, left: str, right: str) -> int:
     one = np.array(list(map(ord, left)), np.int64)
     other = np.array(list(map(ord, right)), np.int64)
     places = np.arange(len(other) + 1)
     found = places
     for number, letter in enumerate(one, 1):
+        if not number % _LETTERS_PER_POLL:
+            poll()
         kept = np.minimum(found[1:] + 1, found[:-1] + (other != letter))
         best = np.append(number, kept)
         # What is inserted follows the best that is before it.
