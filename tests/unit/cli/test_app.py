@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from omnigraph import __version__
 from omnigraph.cli.app import app
+from unit.cli.command_tree import verbs
 
 SCHEMA = """node Person {
   name: String @key
@@ -38,13 +41,22 @@ def run(*arguments: object) -> Result:
 def test_version_prints_the_program_and_the_schema_format() -> None:
     result = run("version")
     assert result.stdout.splitlines() == [f"omnigraph {__version__}", "internal-schema 5"]
-    assert run("--version").stdout == result.stdout
+    for flag in ("--version", "-v"):
+        assert (run(flag).exit_code, run(flag).stdout) == (0, result.stdout)
 
 
-def test_no_arguments_print_help_and_the_legend() -> None:
+def test_the_legend_has_every_verb_in_one_of_its_groups() -> None:
     result = run("--help")
     assert result.exit_code == 0
-    assert "direct" in result.stdout
+    legend = " ".join(result.stdout.partition("Commands by what they need:")[2].split())
+    heads = re.findall(r"(?:^|\. )(\w+)[^:.]*: ([^.]+)", legend)
+    assert [head for head, _ in heads] == ["any", "served", "direct", "control", "local"]
+    named = Counter(name for _, names in heads for name in names.split(", "))
+    assert {name: count for name, count in named.items() if count != 1} == {}
+    synonyms = {"get": "show"}
+    for verb in verbs():
+        path = [synonyms.get(word, word) for word in verb.path]
+        assert named[path[0]] + named[" ".join(path)] >= 1, verb
 
 
 def test_lint_of_a_good_file_exits_with_0(folder: Path) -> None:

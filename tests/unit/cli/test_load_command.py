@@ -63,6 +63,45 @@ def test_quiet_leaves_out_where_a_write_goes(run: Run, empty: Path) -> None:
     assert run("--quiet", "load", empty, *data).stderr == ""
 
 
+def test_a_document_is_alone_on_standard_output(run: Run, empty: Path) -> None:
+    data = ("--data", empty.parent / "people.jsonl", "--mode", "append")
+    result = run("load", empty, *data, "--json")
+    assert json.loads(result.stdout)["total_entities"] == 4
+    assert result.stderr == f"omnigraph load → {empty} (direct, local)\n"
+
+
+def test_entities_of_many_types_are_one_commit_and_counted_by_name(
+    run: Run, answer: Answer, folder: Path
+) -> None:
+    schema, data, graph = folder / "zoo.pg", folder / "zoo.jsonl", folder / "zoo.omni"
+    schema.write_text(
+        "node Zebra { name: String @key }\nnode Ant { name: String @key }\n"
+        "edge Sees: Zebra -> Ant\nedge Fears: Ant -> Zebra\n"
+    )
+    assert run("init", graph, "--schema", schema).exit_code == 0
+    data.write_text(
+        append(
+            {"edge": "Sees", "from": "z", "to": "a"},
+            {"type": "Zebra", "data": {"name": "z"}},
+            {"edge": "Fears", "from": "a", "to": "z"},
+            {"edge": "Fears", "from": "b", "to": "z"},
+            {"type": "Ant", "data": {"name": "b"}},
+            {"type": "Ant", "data": {"name": "a"}},
+        )
+    )
+    document = answer("load", graph, "--data", data, "--mode", "append")
+    counts = {
+        kind: [(each["name"], each["entities_loaded"]) for each in document[kind]]
+        for kind in ("nodes", "edges")
+    }
+    assert counts == {"nodes": [("Ant", 2), ("Zebra", 1)], "edges": [("Fears", 2), ("Sees", 1)]}
+    assert document["total_entities"] == 6
+    assert [each["graph_commit_id"] for each in answer("commit", "list", graph)["commits"]] == [
+        document["commit"]["graph_commit_id"],
+        document["commit"]["parent_commit_id"],
+    ]
+
+
 def test_the_mode_and_the_data_are_required(run: Run, store: Path) -> None:
     assert run("load", store, "--data", "x").exit_code == 2
     assert run("load", store, "--mode", "append").exit_code == 2

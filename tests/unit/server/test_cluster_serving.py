@@ -11,8 +11,10 @@ from typing import Any
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
 import omnigraph
+from omnigraph.cli.app import app
 from omnigraph.clusters.applied_cluster import open_cluster
 from omnigraph.clusters.control_plane import ControlPlane
 from omnigraph.errors import ClusterError
@@ -193,6 +195,36 @@ def test_what_a_call_expects_is_checked(shared: RunningServer) -> None:
     assert [each.status_code for each in (read, mutation, snapshot, condition, plain)] == [400] * 5
     assert "query" in read.json()["error"]
     assert "mutate" in mutation.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "name", "told"),
+    [
+        ("query", "hire", "'hire' is a mutation"),
+        ("alias", "hiring", "'hire' is a mutation"),
+        ("mutate", "find_person", "'find_person' is a read"),
+    ],
+)
+def test_commands_call_a_stored_query_of_their_own_kind_only(
+    shared: RunningServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    verb: str,
+    name: str,
+    told: str,
+) -> None:
+    hiring = "aliases: {hiring: {server: here, graph: alpha, query: hire}}"
+    (tmp_path / "config.yaml").write_text(f"servers: {{here: {{url: '{shared.url}'}}}}\n{hiring}\n")
+    monkeypatch.setenv("OMNIGRAPH_HOME", str(tmp_path))
+    monkeypatch.setenv("OMNIGRAPH_BEARER_TOKEN", "ada-secret")
+    monkeypatch.delenv("OMNIGRAPH_PROFILE", raising=False)
+    place = () if verb == "alias" else ("--server", "here", "--graph", "alpha")
+    with shared.connect("ada") as client:
+        before = client.get(f"{A}/commits").json()
+        found = CliRunner().invoke(app, [verb, name, *place, "--params", '{"name": "eve"}'])
+        assert client.get(f"{A}/commits").json() == before
+    assert (found.exit_code, found.stdout) == (1, "")
+    assert told in found.stderr
 
 
 def test_a_stored_mutation_writes_and_may_have_a_condition(running: RunningServer) -> None:

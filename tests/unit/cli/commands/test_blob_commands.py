@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -100,7 +101,23 @@ def test_stat_is_the_documented_document(run: Run, answer: Answer, store: Path) 
     assert run("blob", "stat", *PHOTO, "--store", store).stdout == (
         f"node Person ada photo: 8 bytes, etag {etag}\n"
     )
-    assert run("blob", "stat", *NULL, "--store", store).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("selector", "code"),
+    [
+        (NULL, "not_found"),
+        (("node", "Person", "nobody", "photo"), "not_found"),
+        (("node", "Person", "ada", "name"), "bad_request"),
+        (("node", "Person", "ada", "nope"), "bad_request"),
+    ],
+)
+def test_stat_of_what_is_no_blob_fails(
+    run: Run, store: Path, selector: tuple[str, ...], code: str
+) -> None:
+    result = run("blob", "stat", *selector, "--store", store, "--json")
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert json.loads(result.stdout)["code"] == code
 
 
 def test_branch_and_snapshot_exclude_each_other(run: Run, store: Path) -> None:

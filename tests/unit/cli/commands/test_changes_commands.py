@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -241,6 +242,22 @@ def test_baselines_of_one_file_take_turns(tmp_path: Path) -> None:
         writer.join()
     assert sorted(told) == [letter * 1000 for letter in "abcdefgh"]
     assert out.read_text() == told[-1]
+
+
+@pytest.mark.on_disk
+def test_a_baseline_is_taken_when_its_turn_has_come(run: Run, busy: Path, tmp_path: Path) -> None:
+    out = tmp_path / "base.jsonl"
+    with ThreadPoolExecutor() as pool, omnigraph.open(busy) as graph:
+        with lock_file(out):
+            waiting = pool.submit(run, "changes", "baseline", "--uri", busy, "--out", out, "--json")
+            assert wait([waiting], timeout=0.3).done == set()
+            added = graph.branch().mutate(ADD, params={"name": "late", "age": 2})
+        result = waiting.result()
+    assert result.exit_code == 0, result.output
+    assert added.commit is not None
+    assert json.loads(result.stdout)["snapshot_commit_id"] == added.commit.id
+    records = [json.loads(line) for line in out.read_text().splitlines()]
+    assert "late" in [each["data"].get("name") for each in records]
 
 
 @pytest.mark.slow
