@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import gc
 import math
-import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
 
 import numpy as np
 import pyarrow as pa
@@ -86,22 +84,6 @@ def test_a_query_that_needs_too_much_memory_is_refused(crowd: omnigraph.Graph) -
     assert refused.value.limit == 10_000_000
     gc.collect()
     assert pa.total_allocated_bytes() < 500_000_000
-
-
-def test_a_query_may_be_interrupted(crowd: omnigraph.Graph) -> None:
-    def interrupt(_signal: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    main = crowd.branch()
-    previous = signal.signal(signal.SIGALRM, interrupt)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.3)
-        with pytest.raises(KeyboardInterrupt):
-            main.query(LARGE, timeout=60)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
-    assert len(main.query("query q() { match { $p: Person } return { $p.name } limit 3 }")) == 3
 
 
 def test_settings_of_a_request_hold_unless_the_text_changes_them(crowd: omnigraph.Graph) -> None:
