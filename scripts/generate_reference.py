@@ -1,6 +1,7 @@
 """Writes docs/reference from the code.
 
-Pages: Python, grammar, errors, settings, the command line, pipelines, and the OpenAPI document.
+Pages: Python, grammar, errors, settings, the command line, pipelines. Documents: OpenAPI, and the
+JSON Schema of pipelines.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from omnigraph.error_codes import ErrorCode
 from omnigraph.errors.error_documents import error_code_of
 from omnigraph.lang.diagnostic_codes import CODES
 from omnigraph.pipelines.config.config_schema import SECTION_SCHEMAS
+from omnigraph.pipelines.config.definition_json_schema import build_json_schema
 from omnigraph.query.ast.query_expressions import AggregateFunction, CompareOp, TextOp
 from omnigraph.query.parser.query_cursor import RESERVED
 from omnigraph.query.query_settings import SETTINGS
@@ -56,6 +58,8 @@ def main() -> None:
     }
     document = build_openapi(ROUTES, version=REFERENCE_VERSION)
     (into / "openapi.json").write_text(json.dumps(document, indent=2) + "\n")
+    definitions = json.dumps(build_json_schema(), indent=2)
+    (into / "pipeline.schema.json").write_text(definitions + "\n")
     for name, lines in pages.items():
         (into / name).write_text(_HEADER + "\n".join(lines) + "\n")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -112,6 +113,7 @@ def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
     below = add_group(app, "pipeline", "Load graphs from sources by definitions, on Spark.")
     register_command(below, Capability.DIRECT)(validate)
+    register_command(below, Capability.DIRECT)(schema)
     register_command(below, Capability.DIRECT)(plan)
     register_command(below, Capability.DIRECT, takes=ACTOR)(run)
     register_command(below, Capability.DIRECT)(status)
@@ -139,6 +141,12 @@ def validate(
         if not is_json:
             print_problems(problems)
         raise typer.Exit(FAILED)
+
+
+def schema() -> None:
+    """Print the JSON Schema of definitions, by which editors complete and check them."""
+    built = _import_module("config.definition_json_schema").build_json_schema()
+    typer.echo(json.dumps(built, indent=2))
 
 
 def plan(

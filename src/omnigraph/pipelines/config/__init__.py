@@ -6,6 +6,7 @@ ignored; reading does not stop at the first problem; a definition never holds th
 
     definition_reader      finds definition files and reads a whole definition
     config_schema          every section and its fields; the reference page is generated from it
+    definition_json_schema the same as JSON Schema, for editors
     source_reader          the sources of a definition
     mapping_reader         the mappings of a definition, or of a `.map.yaml` file
     expectations           what rules expect of their rows
