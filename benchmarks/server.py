@@ -283,7 +283,7 @@ async def _read_answer(reader: asyncio.StreamReader) -> int:
 
 def _build_request(kind: str, number: int) -> bytes:
     if kind in {"bare", "health"}:
-        return b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"
+        return b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"
     texts = {"point": POINT, "hop2": HOP2, "rows": ROWS, "mutate": ADD}
     body: dict[str, Any] = {"query": texts[kind]}  # Any: JSON
     if kind == "mutate":
@@ -292,7 +292,7 @@ def _build_request(kind: str, number: int) -> bytes:
         body["params"] = {"name": f"p{number % PEOPLE}"}
     data = json.dumps(body).encode()
     route = b"mutate" if kind == "mutate" else b"query"
-    head = b"POST /graphs/people/%b HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+    head = b"POST /graphs/people/%b HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
     return head % route + b"content-length: %d\r\n\r\n%b" % (len(data), data)
 
 
