@@ -292,7 +292,9 @@ def _build_request(kind: str, number: int) -> bytes:
         body["params"] = {"name": f"p{number % PEOPLE}"}
     data = json.dumps(body).encode()
     route = b"mutate" if kind == "mutate" else b"query"
-    head = b"POST /graphs/people/%b HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    head = (
+        b"POST /graphs/people/%b HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    )
     return head % route + b"content-length: %d\r\n\r\n%b" % (len(data), data)
 
 

@@ -20,13 +20,9 @@ from omnigraph.client.error_decoding import decode_failure
 from omnigraph.errors import InDoubtError, OmnigraphError, RemoteUnavailableError
 from omnigraph.execution.query_budget import Cancellation
 from omnigraph.http_client import Retries, UnavailableError, open_client
+from omnigraph.wire.protocol_names import JSON
 
 Json = Any  # Any: whatever JSON holds
-JSON_TYPE: Final = "application/json"
-LINES_TYPE: Final = "application/x-ndjson"
-BYTES_TYPE: Final = "application/octet-stream"
-ARROW_TYPE: Final = "application/vnd.apache.arrow.stream"
-IF_COMMIT_HEADER: Final = "Omnigraph-If-Graph-Commit"
 
 # A query may run for long without a byte of an answer; a connection is there soon or never.
 _READ_TIMEOUT_S: Final = 600.0
@@ -53,8 +49,8 @@ class Call:
     query: Query = ()
     document: Json = None
     content: bytes | None = field(default=None, repr=False)
-    content_type: str = JSON_TYPE
-    accept: str = JSON_TYPE
+    content_type: str = JSON
+    accept: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
     source: str = ""
     is_write: bool = False

@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.bulk.task_runner import StageProgress
 from omnigraph.client import document_decoding as decoding
-from omnigraph.client.http_transport import (
-    IF_COMMIT_HEADER,
-    JSON_TYPE,
-    LINES_TYPE,
-    Call,
-    HttpTransport,
-    Query,
-)
+from omnigraph.client.http_transport import Call, HttpTransport, Query
 from omnigraph.client.load_bodies import name_places, read_body
 from omnigraph.client.remote_feed import RemoteBaseline, RemoteFeed
 from omnigraph.client.remote_snapshot import RemoteSnapshot, run_read
@@ -45,6 +38,7 @@ from omnigraph.execution.result import Result
 from omnigraph.query.query_settings import SettingValue
 from omnigraph.schema import accept_schema, load_catalog
 from omnigraph.schema.migration import MigrationPlan, plan_migration
+from omnigraph.wire.protocol_names import IF_COMMIT_HEADER, JSON, LINES
 from omnigraph.writers.inputs import Progress
 from omnigraph.writers.merge.conflict_kinds import parse_preferences
 
@@ -307,7 +301,7 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
             query,
             document=given if content is None else None,
             content=content,
-            content_type=JSON_TYPE if content is None else LINES_TYPE,
+            content_type=JSON if content is None else LINES,
             headers=headers or {},
             source=source,
             is_write=True,

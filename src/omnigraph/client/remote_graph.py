@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from omnigraph.client import document_decoding as decoding
-from omnigraph.client.http_transport import IF_COMMIT_HEADER, Call, HttpTransport
+from omnigraph.client.http_transport import Call, HttpTransport
 from omnigraph.client.remote_branch import RemoteBranch
 from omnigraph.client.remote_snapshot import RemoteSnapshot, run_read
 from omnigraph.client.remote_states import (
@@ -20,10 +21,12 @@ from omnigraph.engine.commit import Commit
 from omnigraph.engine.entity_changes import parse_filters
 from omnigraph.engine.graph import Graph, execute_statement
 from omnigraph.engine.refs import StateRef
+from omnigraph.errors import StoredQueryNotFoundError
 from omnigraph.execution.result import Result
 from omnigraph.lang.lexer import Mode
 from omnigraph.query.query_settings import SettingValue
 from omnigraph.versioning.record import MAIN_BRANCH
+from omnigraph.wire.protocol_names import IF_COMMIT_HEADER
 
 JsonObject = dict[str, Any]  # Any: a JSON document
 
@@ -132,7 +135,8 @@ class RemoteGraph(RemoteHandle, Graph):  # type: ignore[override]  # see RemoteH
             "snapshot": None if snapshot is None else format_state("snapshot", snapshot),
             "expect_mutation": False,
         }
-        return run_read(self.transport, ("queries", name), document, "")
+        with _name_query(name):
+            return run_read(self.transport, ("queries", name), document, "")
 
     def invoke_query(
         self, name: str, document: JsonObject, *, if_commit: str | None = None
@@ -147,7 +151,8 @@ class RemoteGraph(RemoteHandle, Graph):  # type: ignore[override]  # see RemoteH
             headers=headers,
             is_write=document.get("expect_mutation") is not False,
         )
-        return self.transport.send_write(call)
+        with _name_query(name):
+            return self.transport.send_write(call)
 
     def close(self) -> None:
         """Give connections back; closing twice is allowed."""
@@ -155,3 +160,12 @@ class RemoteGraph(RemoteHandle, Graph):  # type: ignore[override]  # see RemoteH
 
     def __enter__(self) -> RemoteGraph:
         return self
+
+
+@contextmanager
+def _name_query(name: str) -> Iterator[None]:
+    """Around a call: the refusal of a server has to be the same for every name."""
+    try:
+        yield
+    except StoredQueryNotFoundError:
+        raise StoredQueryNotFoundError(name) from None

@@ -9,15 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.client.document_decoding import decode_table
-from omnigraph.client.http_transport import (
-    ARROW_TYPE,
-    BYTES_TYPE,
-    JSON_TYPE,
-    LINES_TYPE,
-    Call,
-    HttpTransport,
-    Query,
-)
+from omnigraph.client.http_transport import Call, HttpTransport, Query
 from omnigraph.client.remote_states import RemoteHandle
 from omnigraph.client.result_columns import describe_column
 from omnigraph.engine import arguments
@@ -32,6 +24,7 @@ from omnigraph.execution.result import Result
 from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.query.query_settings import SettingValue
 from omnigraph.schema.schema_shape import JsonObject
+from omnigraph.wire.protocol_names import ARROW, BYTES, JSON, LINES
 
 
 class RemoteSnapshot(RemoteHandle, Snapshot):  # type: ignore[override]  # see RemoteHandle
@@ -150,11 +143,11 @@ def run_read(
     cancel: Cancellation | None = None,
 ) -> Result:
     """The rows of a read, in Arrow if the server has it."""
-    accept = f"{ARROW_TYPE}, {JSON_TYPE};q=0.9"
+    accept = f"{ARROW}, {JSON};q=0.9"
     given = {name: value for name, value in document.items() if value is not None}
     call = Call("POST", segments, document=given, accept=accept, source=source, cancel=cancel)
     reply = transport.send(call)
-    if reply.content_type == ARROW_TYPE:
+    if reply.content_type == ARROW:
         rows = pa.ipc.open_stream(reply.content).read_all()
     else:
         rows = _build_table(reply.read_json())
@@ -173,7 +166,7 @@ def iter_lines(
 ) -> Iterator[bytes]:
     """Chunks of whole lines of an answer."""
     given = {name: value for name, value in document.items() if value is not None}
-    call = Call("POST", segments, document=given, accept=LINES_TYPE)
+    call = Call("POST", segments, document=given, accept=LINES)
     rest = b""
     with transport.stream(call) as chunks:
         for chunk in chunks:
@@ -206,17 +199,17 @@ class _RemoteBytes:
         if start == end:
             return b""
         headers = {"Range": f"bytes={start}-{end - 1}", "If-Match": self._etag}
-        call = Call("GET", ("blob",), self._query, accept=BYTES_TYPE, headers=headers)
+        call = Call("GET", ("blob",), self._query, accept=BYTES, headers=headers)
         return self._transport.send(call).content
 
 
 def open_blob(transport: HttpTransport, query: Query) -> Blob:
     """A blob of a server: its size and tag are asked for, its bytes when they are read."""
     try:
-        head = transport.send(Call("HEAD", ("blob",), query, accept=BYTES_TYPE)).headers
+        head = transport.send(Call("HEAD", ("blob",), query, accept=BYTES)).headers
     except OmnigraphError as failure:
         # An answer to HEAD has no body: that of GET says why.
-        transport.send(Call("GET", ("blob",), query, accept=BYTES_TYPE, headers=_FIRST_BYTE))
+        transport.send(Call("GET", ("blob",), query, accept=BYTES, headers=_FIRST_BYTE))
         raise failure from None
     size, etag = int(head["content-length"]), head.get("etag", "")
     return Blob(_RemoteBytes(transport, query, size, etag), etag=etag)

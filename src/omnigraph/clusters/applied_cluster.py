@@ -108,6 +108,13 @@ class Cluster:
             return None
         return self._revision.resources[build_address(Kind.POLICY, names[0])].digest
 
+    def server_policy_digest(self) -> str | None:
+        """The digest of the bundle of the server, as far as the ledger says it."""
+        names = self._list_bound(CLUSTER)
+        if not names:
+            return None
+        return self._revision.resources[build_address(Kind.POLICY, names[0])].digest
+
     def server_policy(self) -> Policy | None:
         """The policy that decides who may list the graphs; None where no bundle is bound."""
         names = self._list_bound(CLUSTER)

@@ -34,6 +34,7 @@ from omnigraph.engine.read_requests import (
     QueryText,
     ReadEngine,
     build_read_request,
+    build_time_budget,
     read_query_text,
 )
 from omnigraph.engine.refs import StateRef, resolve
@@ -260,16 +261,19 @@ class Branch(BranchReads, BranchMerges):
         kinds: Collection[str] | None = None,
         types: Collection[str] | None = None,
         ops: Collection[str] | None = None,
+        timeout: float | None = None,
+        cancel: Cancellation | None = None,
     ) -> Diff:
         """What another branch has that this one has not: the review before a merge.
 
         It compares the other one with the commit that a merge into this branch would start from,
         so what this branch did meanwhile is not listed. `Graph.diff` compares two states directly.
         """
+        budget = build_time_budget(timeout, cancel)
         session = self._session
         new = resolve(session, "other", other).at
         base = session.resources.lineage.find_merge_base(session.read_head(self._stream), new)
-        return compute_diff(session, base, new, parse_filters(kinds, types, ops))
+        return compute_diff(session, base, new, parse_filters(kinds, types, ops), budget)
 
     def commits(self, *, limit: int | None = None) -> Iterator[Commit]:
         """Its commits, newest first, with those it started from and those of maintenance."""

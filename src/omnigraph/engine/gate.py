@@ -19,6 +19,9 @@ class Gate(Protocol):
     def limits_types(self) -> bool:
         """Whether an act may be allowed for some types and not for the whole graph."""
 
+    def has_query_limits(self, actor: str | None) -> bool:
+        """Whether rules name the stored queries that an actor may invoke."""
+
     def check(self, actor: str | None, act: Act) -> None:
         """Raise `PolicyDeniedError` unless an act is allowed to an actor."""
 

@@ -16,6 +16,7 @@ from omnigraph.engine.diff import Diff, compute_diff
 from omnigraph.engine.entity_changes import parse_filters
 from omnigraph.engine.gate import Gate, PolicySource, build_gate
 from omnigraph.engine.graph_session import Session
+from omnigraph.engine.read_requests import build_time_budget
 from omnigraph.engine.refs import ResolvedRef, StateRef, resolve, use_newest
 from omnigraph.engine.repair import RepairReport, repair
 from omnigraph.engine.resources import Environment, Storage, open_storage
@@ -28,6 +29,7 @@ from omnigraph.errors import (
     GraphNotFoundError,
     InvalidArgumentError,
 )
+from omnigraph.execution.query_budget import Cancellation
 from omnigraph.lang.lexer import Mode
 from omnigraph.policy.acts import Act, Action
 from omnigraph.query.ast import (
@@ -206,6 +208,11 @@ class Graph:
         """The same graph on behalf of a stored query, which may do what its rules carry."""
         return Graph(self._session.invoke_query(query))
 
+    @property
+    def has_query_limits(self) -> bool:
+        """Whether the policy names the stored queries that its actor may invoke."""
+        return self._session.has_query_limits
+
     def authorize(self, act: Act) -> None:
         """Ask the policy about an act, for the layers above; a denial is a `PolicyDeniedError`."""
         self._session.authorize(act)
@@ -286,7 +293,7 @@ class Graph:
             limits=feed.parse_limits(limit),
         )
 
-    def diff(
+    def diff(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,
         old: StateRef,
         new: StateRef,
@@ -294,15 +301,19 @@ class Graph:
         kinds: Collection[str] | None = None,
         types: Collection[str] | None = None,
         ops: Collection[str] | None = None,
+        timeout: float | None = None,
+        cancel: Cancellation | None = None,
     ) -> Diff:
         """What changed from one state to another, of any branches.
 
         A text is what `snapshot` takes; times and versions are those of main. `kinds` are `node`
-        and `edge`; `ops` are `insert`, `update` and `delete`.
+        and `edge`; `ops` are `insert`, `update` and `delete`. After `timeout` seconds it is
+        stopped, as by `cancel`.
         """
+        budget = build_time_budget(timeout, cancel)
         session = self._session
         states = resolve(session, "old", old).at, resolve(session, "new", new).at
-        return compute_diff(session, *states, parse_filters(kinds, types, ops))
+        return compute_diff(session, *states, parse_filters(kinds, types, ops), budget)
 
     def execute(
         self,

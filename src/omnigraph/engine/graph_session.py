@@ -125,6 +125,11 @@ class Session:
         """Whether the gate may allow a read of some types only."""
         return self._gate is not None and self._gate.limits_types
 
+    @property
+    def has_query_limits(self) -> bool:
+        """Whether rules name the stored queries that the actor may invoke."""
+        return self._gate is not None and self._gate.has_query_limits(self.actor)
+
     def read_head(self, stream: Stream) -> Snapshot:
         """The newest snapshot of a branch that still has its name."""
         log = self.resources.log

@@ -106,6 +106,13 @@ def build_read_request(  # noqa: PLR0913 — one keyword for each decision of th
     )
 
 
+def build_time_budget(timeout: object, cancel: object) -> Budget:
+    """The bounds of a comparison: its time, which starts here, and what stops it."""
+    seconds = _require_optional_seconds("timeout", timeout)
+    deadline = None if seconds is None else time.monotonic() + seconds
+    return Budget(deadline=deadline, cancellation=arguments.require_cancellation(cancel))
+
+
 def read_query_text(text: object) -> str:
     """The text of queries, which may be in a file."""
     if not isinstance(text, os.PathLike):

@@ -40,8 +40,13 @@ class StoredQueryNotFoundError(OmnigraphError):
 
     code = "stored_query_not_found"
 
-    def __init__(self) -> None:
-        super().__init__("stored query not found")
+    def __init__(self, name: str | None = None) -> None:
+        if name is None:
+            # A server says the same of every name.
+            super().__init__("stored query not found")
+        else:
+            hint = "it is not there, or the policy hides it: list those that may be called"
+            super().__init__(f"stored query '{name}' not found", hint=hint)
 
 
 class WrongQueryKindError(OmnigraphError):

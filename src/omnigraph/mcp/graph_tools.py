@@ -35,6 +35,7 @@ _ITEMS_MAX: Final = 1_000
 BRANCH: Final = describe_text("The branch; main without it.")
 SNAPSHOT: Final = describe_text("A commit id, tag, version or time, instead of a branch.")
 CURSOR: Final = describe_text("The next_cursor of the answer before; repeat all other arguments.")
+KEY: Final = describe_text("A call repeated with its key is not done a second time.")
 PARAMS: Final = {"type": "object", "description": "Parameters by name, without the $."}
 _COMMIT_ID: Final = describe_text("The id of a commit.")
 _LIMIT: Final = {"type": "integer", "minimum": 1, "maximum": _ITEMS_MAX}
@@ -160,6 +161,8 @@ def _compare_branches(scope: ToolScope, arguments: Arguments) -> ToolAnswer:
         kinds=arguments.get("kind"),
         types=arguments.get("type"),
         ops=arguments.get("op"),
+        timeout=scope.bounds.timeout_s,
+        cancel=scope.bounds.cancel,
     )
     limits = parse_limits(arguments.get("limit", _ITEMS_DEFAULT))
     shown = [each.to_json() for each in islice(diff, limits.changes)]

@@ -23,6 +23,10 @@ class ReadOnlyGate:
         """Whether an act may be allowed for some types and not for the whole graph."""
         return self.below is not None and self.below.limits_types
 
+    def has_query_limits(self, actor: str | None) -> bool:
+        """Whether rules name the stored queries that an actor may invoke."""
+        return self.below is not None and self.below.has_query_limits(actor)
+
     def check(self, actor: str | None, act: Act) -> None:
         """Raise `PolicyDeniedError` unless an act is allowed to an actor."""
         self._require_read(actor, act)

@@ -10,17 +10,16 @@ import orjson
 
 from omnigraph.errors import PolicyDeniedError
 from omnigraph.execution.query_budget import Cancellation
-from omnigraph.mcp.agent_tool import AgentTool, Arguments, JsonObject, ToolAnswer, describe_text
-from omnigraph.mcp.graph_tools import BRANCH, CURSOR, SNAPSHOT, read_page
+from omnigraph.mcp.agent_tool import AgentTool, Arguments, JsonObject, ToolAnswer
+from omnigraph.mcp.graph_tools import BRANCH, CURSOR, KEY, SNAPSHOT, read_page
 from omnigraph.mcp.tool_scope import CHANGE, READ_BRANCH, ToolScope
 from omnigraph.operations import graph_writes, stored_queries
 from omnigraph.operations.stored_queries import StoredCall, StoredText
 from omnigraph.wire.wire_requests import InvokeStoredQueryRequest
 
-_KEY: Final = describe_text("A call repeated with its key is not done a second time.")
 # What calls of reads and of mutations take beside the parameters of the query.
 _READ_CONTROLS: Final = {"branch": BRANCH, "snapshot": SNAPSHOT, "cursor": CURSOR}
-_WRITE_CONTROLS: Final = {"branch": BRANCH, "key": _KEY}
+_WRITE_CONTROLS: Final = {"branch": BRANCH, "key": KEY}
 
 
 @dataclass(frozen=True, slots=True)

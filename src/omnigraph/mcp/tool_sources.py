@@ -13,10 +13,11 @@ from omnigraph.clusters.query_registry import compile_file, list_query_files
 from omnigraph.engine import Graph, open_graph
 from omnigraph.engine.gate import Gate
 from omnigraph.errors import InvalidArgumentError
+from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.mcp.exposure import Exposure
 from omnigraph.mcp.read_only_gate import ReadOnlyGate
 from omnigraph.mcp.tool_scope import ToolScope
-from omnigraph.mcp.toolbox import GraphToolbox, Toolbox
+from omnigraph.mcp.toolbox import GraphToolbox
 from omnigraph.operations.graph_reads import ReadBounds
 from omnigraph.operations.stored_queries import QueryCatalogue, StoredText
 from omnigraph.schema.catalog import Catalog
@@ -42,11 +43,22 @@ def open_source(
     is_plain = cluster_graph is None
     gate = ReadOnlyGate() if is_plain and exposure.is_read_only else None
     with open_graph(address, actor=actor, policy=gate) as graph:
-        if cluster_graph is None:
-            yield FileSource(graph, queries, exposure, bounds)
-        else:
-            root, graph_id = cluster_graph
-            yield ClusterSource(root, graph_id, graph, exposure, bounds)
+        source: ToolSource = (
+            FileSource(graph, queries, exposure, bounds)
+            if cluster_graph is None
+            else ClusterSource(*cluster_graph, graph, exposure, bounds)
+        )
+        if exposure.hidden:
+            _require_known(exposure.hidden, source.read().scope.catalogue)
+        yield source
+
+
+def _require_known(hidden: frozenset[str], catalogue: QueryCatalogue) -> None:
+    """Refuse names of no query: what was to be hidden under the right one would be offered."""
+    for name in sorted(hidden - catalogue.queries.keys()):
+        known = sorted(catalogue.queries)
+        hint = suggest_similar(name, known) or f"there are: {', '.join(known) or 'none'}"
+        raise InvalidArgumentError("hide", f"no stored query is called '{name}'", hint=hint)
 
 
 @dataclass
@@ -59,7 +71,7 @@ class FileSource:
     bounds: ReadBounds = field(default_factory=ReadBounds)
     _known: tuple[_Version, QueryCatalogue] | None = None
 
-    def read(self) -> Toolbox:
+    def read(self) -> GraphToolbox:
         """The tools of now; files are compiled again when they or the schema changed."""
         files = [each for path in self.paths for each in _list_files(path)]
         snapshot = self.graph.branch().snapshot()
@@ -112,7 +124,7 @@ class ClusterSource:
     bounds: ReadBounds = field(default_factory=ReadBounds)
     _known: tuple[_Version, ToolScope] | None = None
 
-    def read(self) -> Toolbox:
+    def read(self) -> GraphToolbox:
         """The tools of now; queries are compiled again when the revision or the schema changed."""
         cluster = open_cluster(self.root)
         version = (cluster.revision, self.graph.branch().snapshot().at.schema)

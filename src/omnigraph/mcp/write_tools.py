@@ -7,7 +7,7 @@ from typing import Final
 import orjson
 
 from omnigraph.mcp.agent_tool import Arguments, ToolAnswer, describe_text
-from omnigraph.mcp.graph_tools import BRANCH, PARAMS, ToolSpec
+from omnigraph.mcp.graph_tools import BRANCH, KEY, PARAMS, ToolSpec
 from omnigraph.mcp.tool_scope import (
     APPLY_SCHEMA,
     CHANGE,
@@ -17,7 +17,7 @@ from omnigraph.mcp.tool_scope import (
     ToolScope,
 )
 from omnigraph.operations import graph_writes
-from omnigraph.operations.graph_writes import LoadTerms
+from omnigraph.operations.graph_writes import BRANCH_BYTES, LoadTerms
 from omnigraph.versioning.record import MAIN_BRANCH
 from omnigraph.wire.wire_requests import (
     BranchCreateRequest,
@@ -26,11 +26,8 @@ from omnigraph.wire.wire_requests import (
     SchemaApplyRequest,
 )
 
-_KEY: Final = describe_text("A call repeated with its key is not done a second time.")
 _MESSAGE: Final = describe_text("What the commit says.")
 _NAME: Final = describe_text("The name of the branch.")
-# What an operation on branches counts for.
-_BRANCH_BYTES: Final = 256
 
 
 def _mutate(scope: ToolScope, arguments: Arguments) -> ToolAnswer:
@@ -56,18 +53,18 @@ def _load(scope: ToolScope, arguments: Arguments) -> ToolAnswer:
 
 
 def _create_branch(scope: ToolScope, arguments: Arguments) -> ToolAnswer:
-    with scope.admit(_BRANCH_BYTES):
+    with scope.admit(BRANCH_BYTES):
         asked = BranchCreateRequest.model_validate(arguments)
         return graph_writes.create_branch(scope.graph, asked)
 
 
 def _delete_branch(scope: ToolScope, arguments: Arguments) -> ToolAnswer:
-    with scope.admit(_BRANCH_BYTES):
+    with scope.admit(BRANCH_BYTES):
         return graph_writes.delete_branch(scope.graph, arguments["name"])
 
 
 def _merge_branch(scope: ToolScope, arguments: Arguments) -> ToolAnswer:
-    with scope.admit(_BRANCH_BYTES):
+    with scope.admit(BRANCH_BYTES):
         asked = BranchMergeRequest.model_validate(arguments)
         return graph_writes.merge_branch(scope.graph, asked)
 
@@ -91,7 +88,7 @@ WRITE_TOOLS: Final = (
             "params": PARAMS,
             "branch": BRANCH,
             "ifGraphCommit": describe_text("Only if this is the newest commit of the branch."),
-            "key": _KEY,
+            "key": KEY,
             "message": _MESSAGE,
         },
         ("query",),
@@ -115,7 +112,7 @@ WRITE_TOOLS: Final = (
                 " overwrite keeps only what is loaded of each type that occurs.",
             },
             "data": describe_text("The lines."),
-            "key": _KEY,
+            "key": KEY,
             "message": _MESSAGE,
         },
         ("branch", "mode", "data"),
@@ -152,7 +149,7 @@ WRITE_TOOLS: Final = (
             "source": describe_text("The branch that is merged."),
             "target": describe_text("The branch that it is merged into; main without it."),
             "message": _MESSAGE,
-            "key": _KEY,
+            "key": KEY,
         },
         ("source",),
         is_read=False,

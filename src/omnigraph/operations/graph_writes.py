@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from omnigraph.engine import Text
 from omnigraph.errors import BranchExistsError, BranchNotFoundError, InvalidArgumentError
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     )
 
 JsonObject = dict[str, Any]  # Any: a JSON document
+# What an operation on a branch counts for among the bytes that an actor has under way.
+BRANCH_BYTES: Final = 256
 
 
 def run_mutation(graph: Graph, asked: ChangeRequest, *, if_commit: str | None = None) -> JsonObject:

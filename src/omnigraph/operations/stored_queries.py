@@ -14,6 +14,8 @@ from omnigraph.errors import (
     PolicyDeniedError,
     StoredQueryNotFoundError,
 )
+from omnigraph.operations.graph_reads import require_read
+from omnigraph.versioning.record import MAIN_BRANCH
 from omnigraph.wire.wire_requests import ChangeRequest, QueryRequest
 
 if TYPE_CHECKING:
@@ -40,13 +42,28 @@ class QueryCatalogue:
 
     queries: Mapping[str, StoredText] = field(default_factory=dict)
 
-    def to_json(self) -> JsonObject:
-        """The document of the catalogue: QueriesCatalogOutput."""
-        return {"queries": [describe_entry(self.queries[name]) for name in sorted(self.queries)]}
+
+def list_catalogue(graph: Graph, catalogue: QueryCatalogue) -> JsonObject:
+    """The stored queries that an actor may know of: QueriesCatalogOutput.
+
+    Those of an actor whose rules name queries are the ones that it may invoke.
+    """
+    require_read(graph, MAIN_BRANCH)
+    names = sorted(catalogue.queries)
+    if graph.has_query_limits:
+        names = [name for name in names if _may_invoke(graph, name)]
+    return {"queries": [_describe_entry(catalogue.queries[name]) for name in names]}
 
 
-def describe_entry(stored: StoredText) -> JsonObject:
-    """The entry of a stored query in the catalogue."""
+def _may_invoke(graph: Graph, name: str) -> bool:
+    try:
+        graph.invoking(name)
+    except PolicyDeniedError:
+        return False
+    return True
+
+
+def _describe_entry(stored: StoredText) -> JsonObject:
     document = stored.entry.to_json()
     return {name: document[name] for name in _ENTRY if name in document}
 

@@ -33,8 +33,14 @@ class Policy:
         self.bundle = bundle
         self._type_names = sorted({name for rule in bundle.rules for name in rule.types or ()})
         self.limits_types = bool(self._type_names)
+        limited = {rule.group for rule in bundle.rules if rule.queries is not None}
+        self._limited = frozenset(actor for name in limited for actor in bundle.groups[name])
         self._cedar = CedarPolicy(bundle, graph=graph)
         self._known: dict[tuple[str | None, Act], Decision] = {}
+
+    def has_query_limits(self, actor: str | None) -> bool:
+        """Whether rules name the stored queries that an actor may invoke."""
+        return actor in self._limited
 
     def check(self, actor: str | None, act: Act) -> None:
         """Raise `PolicyDeniedError` unless an act is allowed to an actor."""

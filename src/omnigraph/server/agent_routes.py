@@ -16,7 +16,8 @@ from omnigraph.server.exchange import Answer, Call, RequestRefusedError
 from omnigraph.server.request_reader import Receive, read_body, require_media
 from omnigraph.server.server_settings import ServerSettings
 from omnigraph.server.service_routes import describe_graphs, describe_health
-from omnigraph.wire.wire_routes import JSON, RouteSpec
+from omnigraph.wire.protocol_names import JSON
+from omnigraph.wire.wire_routes import RouteSpec
 
 if TYPE_CHECKING:
     from omnigraph.mcp.http_endpoint import McpEndpoint

@@ -7,10 +7,10 @@ from itertools import chain
 from typing import Final
 
 from omnigraph.operations import graph_reads, history_reads
-from omnigraph.server.exchange import Answer, Call, StreamedAnswer, answer_json
+from omnigraph.server.exchange import LINES_TYPE, Answer, Call, StreamedAnswer, answer_json
 from omnigraph.server.request_failures import refuse_too_large
 
-_LINES_UTF8: Final = b"application/x-ndjson; charset=utf-8"
+_LINES_UTF8: Final = LINES_TYPE + b"; charset=utf-8"
 EXPORTS: Final = "stream_export_slots"
 
 

@@ -7,7 +7,9 @@ import contextlib
 import logging
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from omnigraph.clusters.applied_cluster import open_cluster
@@ -16,7 +18,7 @@ from omnigraph.errors import CredentialsError, OmnigraphError
 from omnigraph.server.bearer_tokens import read_tokens
 from omnigraph.server.cluster_serving import Quarantine, build_state
 from omnigraph.server.lanes import Lane, Lanes
-from omnigraph.server.server_state import AuthMode, ServerState, Serving
+from omnigraph.server.server_state import AuthMode, ServedGraph, ServerState, Serving
 
 if TYPE_CHECKING:
     from omnigraph.server.bearer_tokens import BearerTokens
@@ -47,7 +49,9 @@ class ClusterFollower:
                 await asyncio.wait_for(self._wake.wait(), every_s or None)
             self._wake.clear()
             try:
-                self._activate(await lanes.run(Lane.READ, self.look))
+                removed = self._activate(await lanes.run(Lane.READ, self.look))
+                # Closing waits for a compaction that is under way.
+                await lanes.run(Lane.STREAM, partial(_close, removed))
             except Exception as error:  # noqa: BLE001 — what is served goes on being served
                 self._report_problem(error)
 
@@ -64,7 +68,7 @@ class ClusterFollower:
         assert state.position is not None, "a cluster has a revision"
         is_same = cluster.cas == state.position.digest
         is_due = any(each.retry_at <= time.monotonic() for each in self._quarantined.values())
-        if is_same and not is_due and not state.unavailable:
+        if is_same and not is_due and not state.is_closed:
             is_stale = any(name in state.graphs for name in self._quarantined)
             is_known = is_stale or state.stale_since is None
             return state if is_known else replace(state, stale_since=None)
@@ -88,22 +92,20 @@ class ClusterFollower:
             return known
         return found
 
-    def _activate(self, state: ServerState) -> None:
-        """Take a new state: one assignment. What is not served any more is closed.
+    def _activate(self, state: ServerState) -> list[ServedGraph]:
+        """Take a new state: one assignment; the graphs that are not served any more.
 
-        A graph that was opened again is not: requests that are under way still read it.
+        A graph that was opened again is not one: requests that are under way still read it.
         """
         before = self._serving.state
         if state is before:
-            return
+            return []
         self._serving.state = state
         self._last_problem = None
-        known = state.graphs.keys() | state.unavailable
-        for served in before.graphs.values():
-            if served.graph_id not in known:
-                Graph(served.session).close()
         number = None if state.position is None else state.position.number
         _log.info("state activated", extra={"fields": {"revision": number}})
+        known = state.graphs.keys() | state.unavailable
+        return [served for name, served in before.graphs.items() if name not in known]
 
     def _report_problem(self, error: Exception) -> None:
         """Log a problem once, and note since when the state is old."""
@@ -114,6 +116,11 @@ class ClusterFollower:
         state = self._serving.state
         if state.stale_since is None and not isinstance(error, CredentialsError):
             self._serving.state = replace(state, stale_since=time.monotonic())
+
+
+def _close(removed: Iterable[ServedGraph]) -> None:
+    for served in removed:
+        Graph(served.session).close()
 
 
 def _without_policy(state: ServerState, tokens: BearerTokens) -> AuthMode:

@@ -32,6 +32,7 @@ from omnigraph.server.server_state import (
     DefaultDeny,
     ServedGraph,
     ServerState,
+    UnusableGate,
     is_graph_id,
 )
 
@@ -108,17 +109,33 @@ def build_state(
                 # Serving it under the old policy could grant what the new one revokes.
                 unavailable.add(name)
                 _report("graph unavailable", name, reason)
+    server_gate = _read_server_gate(cluster, before)
+    is_stale = not graphs.keys().isdisjoint(quarantined) or isinstance(server_gate, UnusableGate)
     state = ServerState(
         graphs,
         tokens,
         mode,
-        cluster.server_policy(),
+        server_gate,
+        cluster.server_policy_digest(),
         {name: each.reason for name, each in quarantined.items() if name not in graphs},
         frozenset(unavailable),
         ClusterPosition(cluster.revision, cluster.cas),
-        stale_since=_find_stale_since(before, is_stale=not graphs.keys().isdisjoint(quarantined)),
+        stale_since=_find_stale_since(before, is_stale=is_stale),
     )
     return state, quarantined
+
+
+def _read_server_gate(cluster: Cluster, before: ServerState | None) -> Gate | None:
+    """The gate of the server; one that cannot be verified closes what it decides, and no graph."""
+    try:
+        return cluster.server_policy()
+    except OmnigraphError as error:
+        if before is None:
+            raise
+        if before.server_policy_digest == cluster.server_policy_digest():
+            return before.server_gate
+        _log.warning("server policy unavailable", extra={"fields": {"reason": error.message}})
+        return UnusableGate()
 
 
 def _find_stale_since(before: ServerState | None, *, is_stale: bool) -> float | None:

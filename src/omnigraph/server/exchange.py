@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from omnigraph.error_codes import ErrorCode
 from omnigraph.operations.graph_reads import ReadBounds
 from omnigraph.wire.json_rows import encode_document
+from omnigraph.wire.protocol_names import JSON, LINES
 
 if TYPE_CHECKING:
     from omnigraph.engine import Graph
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 Headers = list[tuple[bytes, bytes]]
 
-JSON_TYPE: Final = b"application/json"
-LINES_TYPE: Final = b"application/x-ndjson"
+JSON_TYPE: Final = JSON.encode()
+LINES_TYPE: Final = LINES.encode()
 
 
 class RequestRefusedError(Exception):

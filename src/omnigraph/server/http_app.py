@@ -37,7 +37,7 @@ from omnigraph.server.route_table import Route, build_routes
 from omnigraph.server.server_metrics import UNMATCHED, ServerMetrics
 from omnigraph.server.server_settings import ServerSettings, is_loopback_host
 from omnigraph.server.server_state import Serving, find_graph
-from omnigraph.wire.wire_routes import JSON, LINES
+from omnigraph.wire.protocol_names import JSON, LINES
 
 Scope = MutableMapping[str, Any]  # Any: values of ASGI
 
@@ -111,10 +111,21 @@ class HttpApp:
             _require_media_of(call, route)
             require_rights = binding.require_rights
             await self._lanes.run(Lane.READ, lambda: require_rights(call))
-        await self._read_body(call, route, receive)
-        if binding.resolve is not None:
-            binding = binding.resolve(call)
-        return await self._run(call, binding, receive)
+        if not binding.is_load:
+            await self._read_body(call, route, receive)
+            if binding.resolve is not None:
+                binding = binding.resolve(call)
+            return await self._run(call, binding, receive)
+        # Before its body: what clients send of megabytes counts from their first byte.
+        with self._admission.admit(call.actor, self._find_load_bytes(call)):
+            await self._read_body(call, route, receive)
+            return await self._run_load(call, binding)
+
+    def _find_load_bytes(self, call: Call) -> int:
+        """How large a load says it is; one that is too large, or does not say, is the largest."""
+        declared = call.find_header(b"content-length") or ""
+        bytes_max = self._settings.load_bytes_max
+        return min(int(declared), bytes_max) if declared.isdigit() else bytes_max
 
     async def _read_body(self, call: Call, route: Route, receive: Receive) -> None:
         spec, settings = route.spec, self._settings
@@ -153,8 +164,15 @@ class HttpApp:
         asked = binding.write_act(call)
         call.open_graph().authorize(asked.act)
         with self._admission.admit(call.actor, asked.nbytes):
-            # A write that is under way is ours: a client that goes away does not stop it.
             return await self._lanes.run(binding.lane, lambda: handle(call))
+
+    async def _run_load(self, call: Call, binding: Binding) -> Answer | StreamedAnswer:
+        """Do the work of a load, which was admitted before its body was read."""
+        handle, write_act = binding.handle, binding.write_act
+        assert handle is not None
+        assert write_act is not None, "a load is a write"
+        call.open_graph().authorize(write_act(call).act)
+        return await self._lanes.run(binding.lane, lambda: handle(call))
 
     async def _run_read(self, call: Call, binding: Binding, receive: Receive) -> Answer:
         prepare = binding.prepare_read

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import socket
 import threading
@@ -24,6 +25,10 @@ _log = logging.getLogger(__name__)
 LISTEN: Final = "OMNIGRAPH_LISTEN_ADDR="
 _HEADER_BYTES_MAX: Final = 64 * 1024
 _BACKLOG: Final = 2_048
+# The exit code of a server that cut work off at its deadline.
+EXIT_CUT_OFF: Final = 1
+# After the deadline for requests, for their connections to be closed.
+_CUT_OFF_S: Final = 1.0
 _TOO_LARGE: Final = (
     b"\r\n".join(
         (
@@ -82,9 +87,16 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _give_up(self) -> None:
+        """Close the connection; what was asked for before is answered first."""
         self._timer = None
-        if not self.transport.is_closing():
+        if self.transport.is_closing():
+            return
+        # Any: the library declares that there always is one
+        asked: Any = self.cycle
+        if asked is None or asked.response_complete:
             self.transport.close()
+        else:
+            asked.keep_alive = False
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -107,6 +119,8 @@ class HttpServer(uvicorn.Server):
         self._beside = beside
         self._wake = wake
         self._loop: asyncio.AbstractEventLoop | None = None
+        # Whether its end is that of the process, whatever threads are still doing.
+        self.owns_process = False
 
     def wake_soon(self) -> None:
         """Look for changes now, as SIGHUP asks for; for another thread."""
@@ -145,6 +159,24 @@ class HttpServer(uvicorn.Server):
         self.force_exit = self.should_exit
         self.should_exit = True
         self._serving.is_draining = True
+        if self.owns_process:
+            drain_s = 0 if self.force_exit else self.config.timeout_graceful_shutdown or 0
+            self._end_process_after(drain_s + _CUT_OFF_S)
+
+    def _end_process_after(self, seconds: float) -> None:
+        """One deadline for all that takes part in the end: requests, threads and libraries.
+
+        What it cuts off was never acknowledged; what of it is there shows at the next opening.
+        """
+        timer = threading.Timer(seconds, _end_process)
+        timer.daemon = True
+        timer.start()
+
+
+def _end_process() -> None:
+    _log.error("the server ended with work under way")
+    # A normal exit would wait for the threads that are at work.
+    os._exit(EXIT_CUT_OFF)
 
 
 def listen(settings: ServerSettings) -> socket.socket:

@@ -12,8 +12,8 @@ from omnigraph.errors import WrongQueryKindError
 from omnigraph.operations import graph_reads, graph_writes, history_reads
 from omnigraph.server.exchange import Answer, Call, RequestRefusedError, answer_json
 from omnigraph.wire.json_rows import encode_read
+from omnigraph.wire.protocol_names import ARROW
 from omnigraph.wire.wire_requests import QueryRequest
-from omnigraph.wire.wire_routes import ARROW
 
 if TYPE_CHECKING:
     from omnigraph.operations.graph_reads import ReadAnswer, SelectedState

@@ -45,7 +45,7 @@ class Router:
         segments = _split(raw_path)
         found = list(_iter_nodes(self._root, segments, 0))
         for node in found:
-            if (route := node.routes.get(method)) is not None:
+            if (route := _find_route(node, method)) is not None:
                 names = zip(route.segments, segments, strict=True)
                 return route, {name[1:-1]: value for name, value in names if name[0] == "{"}
         if not found:
@@ -57,6 +57,15 @@ class Router:
             code=ErrorCode.METHOD_NOT_ALLOWED,
             headers=((b"allow", allowed.encode()),),
         )
+
+
+def _find_route(node: _Node, method: str) -> Route | None:
+    """The route of a method; probes ask with HEAD whether a server is alive or ready."""
+    found = node.routes.get(method)
+    if found is None and method == "HEAD":
+        readable = node.routes.get("GET")
+        return readable if readable is not None and readable.spec.is_open else None
+    return found
 
 
 def _split(raw_path: bytes) -> list[str]:

@@ -93,7 +93,18 @@ def run_server(
     with inherited or listen(settings) as opened:
         if inherited is None:
             announce(opened)
-        run_on_socket(opened, serving, settings, root=root, quarantined=quarantined)
+        run_on_socket(
+            opened,
+            serving,
+            settings,
+            root=root,
+            quarantined=quarantined,
+            on_start=_give_process,
+        )
+
+
+def _give_process(server: HttpServer) -> None:
+    server.owns_process = True
 
 
 def is_parent(workers: int) -> bool:
@@ -105,7 +116,7 @@ def run_workers(settings: ServerSettings, count: int) -> None:
     """Serve with several processes on one socket."""
     with listen(settings) as opened:
         announce(opened)
-        sys.exit(WorkerGroup(opened, count).run())
+        sys.exit(WorkerGroup(opened, count, drain_s=settings.drain_s_max).run())
 
 
 def run_on_socket(

@@ -40,11 +40,36 @@ class DefaultDeny:
 
     limits_types = False
 
+    def has_query_limits(self, actor: str | None) -> bool:
+        """Never: it names none."""
+        del actor
+        return False
+
     def check(self, actor: str | None, act: Act) -> None:
         """Raise `PolicyDeniedError` for everything but a read."""
         if act.action is not Action.READ:
             message = f"policy denies {act} to actor '{actor}': no policy is applied to this graph"
             raise PolicyDeniedError(message, actor=actor, action=act.action)
+
+    def check_some(self, actor: str | None, act: Act) -> None:
+        """The same of an act on some types."""
+        self.check(actor, act)
+
+
+class UnusableGate:
+    """The gate of a policy that is in force and cannot be verified: it decides nothing."""
+
+    limits_types = False
+
+    def has_query_limits(self, actor: str | None) -> bool:
+        """Never: it names none."""
+        del actor
+        return False
+
+    def check(self, actor: str | None, act: Act) -> None:
+        """Refuse the request until the policy can be used."""
+        del actor, act
+        raise RequestRefusedError(503, "the policy of the server cannot be used now", code=None)
 
     def check_some(self, actor: str | None, act: Act) -> None:
         """The same of an act on some types."""
@@ -100,6 +125,7 @@ class ServerState:
     mode: AuthMode
     # The policy of the cluster, which decides who may list its graphs.
     server_gate: Gate | None = None
+    server_policy_digest: str | None = None
     # Why a graph is not served; its id answers as an unknown one does.
     quarantined: Mapping[str, str] = field(default_factory=dict)
     # Graphs whose new policy cannot be used, so that nothing may be served of them.
@@ -108,6 +134,11 @@ class ServerState:
     # The newest revision that was seen, and since when it could not be activated.
     newest_revision: int | None = None
     stale_since: float | None = None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether something is not served because its policy cannot be verified."""
+        return bool(self.unavailable) or isinstance(self.server_gate, UnusableGate)
 
     @property
     def needs_token(self) -> bool:

@@ -12,15 +12,20 @@ import socket
 import subprocess
 import sys
 import threading
+import time
+from collections import deque
 from collections.abc import Mapping
 from typing import Final
 
 _log = logging.getLogger(__name__)
 # The socket of the parent, as a worker inherits it.
 SOCKET_VARIABLE: Final = "OMNIGRAPH_SERVER_SOCKET"
-# A worker that dies at once, again and again, has a reason that starting it does not cure.
-_RESTARTS_MAX: Final = 100
+# Workers that die so often within so long have a reason that starting them does not cure.
+RESTARTS_MAX: Final = 10
+RESTARTS_WINDOW_S: Final = 60.0
 _PAUSE_S: Final = 0.5
+# A worker ends by itself at the deadline; one that cannot is killed so much later.
+_MARGIN_S: Final = 5.0
 
 
 def inherit_socket(environment: Mapping[str, str]) -> socket.socket | None:
@@ -29,13 +34,28 @@ def inherit_socket(environment: Mapping[str, str]) -> socket.socket | None:
     return None if number is None else socket.socket(fileno=int(number))
 
 
+class RestartLimit:
+    """How often workers may be started again: a bounded number of times within a window."""
+
+    def __init__(self) -> None:
+        self._times: deque[float] = deque(maxlen=RESTARTS_MAX)
+
+    def may_restart(self, now: float) -> bool:
+        """Whether a worker may be started again now, which then counts."""
+        if len(self._times) == RESTARTS_MAX and now - self._times[0] < RESTARTS_WINDOW_S:
+            return False
+        self._times.append(now)
+        return True
+
+
 class WorkerGroup:
     """The processes of a server; each is this very command, with the socket."""
 
-    def __init__(self, opened: socket.socket, count: int) -> None:
+    def __init__(self, opened: socket.socket, count: int, *, drain_s: float) -> None:
         self._opened = opened
+        self._drain_s = drain_s
         self._ended = threading.Event()
-        self._restarts_left = _RESTARTS_MAX
+        self._restarts = RestartLimit()
         self._workers = [self._start() for _ in range(count)]
 
     def run(self) -> int:
@@ -46,7 +66,8 @@ class WorkerGroup:
         while not self._ended.wait(_PAUSE_S):
             self._workers = [self._replace_dead(each) for each in self._workers]
         self._send(signal.SIGTERM)
-        return max(abs(each.wait()) for each in self._workers)
+        until = time.monotonic() + self._drain_s + _MARGIN_S
+        return max(abs(_wait(each, until)) for each in self._workers)
 
     def _start(self) -> subprocess.Popen[bytes]:
         number = self._opened.fileno()
@@ -60,8 +81,8 @@ class WorkerGroup:
         if code is None:
             return worker
         _log.error("worker ended", extra={"fields": {"code": code}})
-        self._restarts_left -= 1
-        if self._restarts_left < 0:
+        if not self._restarts.may_restart(time.monotonic()):
+            _log.error("workers end again and again: the server ends")
             self._ended.set()
             return worker
         return self._start()
@@ -70,3 +91,11 @@ class WorkerGroup:
         for worker in self._workers:
             if worker.poll() is None:
                 worker.send_signal(number)
+
+
+def _wait(worker: subprocess.Popen[bytes], until: float) -> int:
+    try:
+        return worker.wait(max(0.0, until - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        worker.kill()
+        return worker.wait()

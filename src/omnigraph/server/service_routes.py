@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import time
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from omnigraph import __version__
 from omnigraph.format_version import IR_VERSION
 from omnigraph.server.exchange import Answer, Call, answer_json
 from omnigraph.wire.openapi import build_openapi
+from omnigraph.wire.protocol_names import REFERENCE_VERSION
 from omnigraph.wire.wire_routes import ROUTES
 
 if TYPE_CHECKING:
     from omnigraph.server.server_state import ServerState
-
-# The level of the contract: clients compare its first two numbers with their own.
-CONTRACT_VERSION: Final = "0.10.0"
 
 
 def get_health(call: Call) -> Answer:
@@ -29,7 +27,7 @@ def describe_health() -> dict[str, Any]:  # Any: a JSON document
     """The document of a server that is alive."""
     return {
         "status": "ok",
-        "version": CONTRACT_VERSION,
+        "version": REFERENCE_VERSION,
         "internal_schema_version": IR_VERSION,
         "source_version": __version__,
     }
@@ -83,4 +81,4 @@ def get_openapi(call: Call) -> Answer:
 @cache
 def _build_contract(*, has_auth: bool) -> Answer:
     """Once: it takes as long as dozens of reads, and clients without a token may ask for it."""
-    return answer_json(build_openapi(ROUTES, version=CONTRACT_VERSION, has_auth=has_auth))
+    return answer_json(build_openapi(ROUTES, version=REFERENCE_VERSION, has_auth=has_auth))

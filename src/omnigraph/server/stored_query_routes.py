@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 
 
 def list_queries(call: Call) -> Answer:
-    """The stored queries of a graph."""
-    graph_reads.require_read(call.open_graph(), MAIN_BRANCH)
-    return answer_json(call.target.queries.to_json())
+    """The stored queries of a graph that the actor may know of."""
+    return answer_json(stored_queries.list_catalogue(call.open_graph(), call.target.queries))
 
 
 def bind_call(call: Call) -> Binding:

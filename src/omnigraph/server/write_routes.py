@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from omnigraph.error_codes import ErrorCode
 from omnigraph.errors import WrongQueryKindError
 from omnigraph.operations import graph_writes
-from omnigraph.operations.graph_writes import LoadTerms
+from omnigraph.operations.graph_writes import BRANCH_BYTES, LoadTerms
 from omnigraph.policy.acts import Act, Action
 from omnigraph.server.exchange import (
     Answer,
@@ -18,7 +18,7 @@ from omnigraph.server.exchange import (
     answer_json,
 )
 from omnigraph.versioning.record import MAIN_BRANCH
-from omnigraph.wire.wire_routes import IF_COMMIT_HEADER
+from omnigraph.wire.protocol_names import IF_COMMIT_HEADER
 
 if TYPE_CHECKING:
     from omnigraph.wire.wire_requests import BatchLoadQuery, ChangeRequest, IngestRequest
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 _IF_COMMIT: Final = IF_COMMIT_HEADER.lower().encode()
 # The raw id of a commit; nothing of the syntax of entity tags.
 _COMMIT_ID: Final = re.compile(r"[0-9A-Za-z]{1,64}", re.ASCII)
-# What an operation on a branch counts for.
-BRANCH_BYTES: Final = 256
 
 
 def mutate(call: Call) -> Answer:

@@ -5,6 +5,7 @@ same documents are printed by the command line with `--json`. Guarantee: a membe
 has is always present, or absent, or null as the contract says; a test compares every document with
 its model.
 
+    protocol_names  media types, headers, and the version of the contract
     json_rows       the rows of a read as JSON bytes
     wire_model      the base classes of requests and answers
     wire_enums      closed lists of words

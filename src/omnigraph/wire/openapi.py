@@ -9,8 +9,9 @@ from typing import Any, Final
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core import core_schema
 
+from omnigraph.wire.protocol_names import ARROW, BYTES, IF_COMMIT_HEADER, JSON, LINES
 from omnigraph.wire.wire_model import Answer, WireModel
-from omnigraph.wire.wire_routes import ARROW, BYTES, IF_COMMIT_HEADER, JSON, LINES, RouteSpec
+from omnigraph.wire.wire_routes import RouteSpec
 
 JsonObject = dict[str, Any]  # Any: a JSON document
 SECURITY: Final = "bearer_token"

@@ -6,10 +6,15 @@ know them.
 
 from __future__ import annotations
 
+from typing import Final
+
 from pydantic import AliasChoices, ConfigDict, Field
 
 from omnigraph.wire.wire_enums import ChangeOpOutput, EntityKindOutput, LoadDialect, LoadMode
 from omnigraph.wire.wire_model import ClosedRequest, JsonObject, Request
+
+# Each takes up to a second of a thread of the server.
+RETRIES_MAX: Final = 100
 
 
 class QueryRequest(Request):
@@ -36,7 +41,9 @@ class ChangeRequest(Request):
     branch: str | None = None
     message: str | None = None
     key: str | None = Field(None, description="A repeated request with it does nothing.")
-    retries: int = Field(0, ge=0, description="How often it may be run again after a conflict.")
+    retries: int = Field(
+        0, ge=0, le=RETRIES_MAX, description="How often it may be run again after a conflict."
+    )
     dry_run: bool = False
 
 

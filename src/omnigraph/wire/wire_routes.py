@@ -10,16 +10,9 @@ from typing import Final
 from omnigraph.wire import wire_answers as answers
 from omnigraph.wire import wire_changes as changes
 from omnigraph.wire import wire_requests as requests
+from omnigraph.wire.protocol_names import ARROW, BYTES, IF_COMMIT_HEADER, JSON, LINES
 from omnigraph.wire.wire_failures import ChangeErrorOutput, ErrorOutput
 from omnigraph.wire.wire_model import WireModel
-
-# The version of the reference whose clients these routes serve: they compare its first two numbers.
-REFERENCE_VERSION: Final = "0.10.0"
-JSON: Final = "application/json"
-LINES: Final = "application/x-ndjson"
-BYTES: Final = "application/octet-stream"
-ARROW: Final = "application/vnd.apache.arrow.stream"
-IF_COMMIT_HEADER: Final = "Omnigraph-If-Graph-Commit"
 
 _GRAPH: Final = "/graphs/{graph_id}"
 _GRAPH_FAILURES: Final = (400, 401, 403, 404, 500)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,6 +15,7 @@ import pytest
 import omnigraph
 import places
 from omnigraph import Branch, Graph, LoadModeName, errors
+from omnigraph.execution.query_budget import Cancellation
 from omnigraph.storage.objects import layout
 from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning import MAIN
@@ -133,6 +136,18 @@ def test_a_review_tells_only_what_the_other_branch_did(graph: Graph, main: Branc
     assert not main.diff(main)
 
 
+def test_a_diff_is_stopped_by_its_time_and_from_outside(graph: Graph, main: Branch) -> None:
+    start = main.snapshot()
+    main.load([person("Cyd", 29)], mode="append")
+    for compare in (partial(graph.diff, start, main), partial(main.diff, start)):
+        with pytest.raises(errors.QueryTimeoutError):
+            compare(timeout=0)
+        cancel = Cancellation()
+        cancel.cancel()
+        with pytest.raises(errors.QueryCancelledError):
+            compare(cancel=cancel)
+
+
 def test_filters_hold_along_a_line_and_across_branches(graph: Graph, main: Branch) -> None:
     start = main.snapshot()
     review = graph.create_branch("review")
@@ -141,8 +156,9 @@ def test_filters_hold_along_a_line_and_across_branches(graph: Graph, main: Branc
     main.load([{"type": "Team", "data": {"name": "Looms"}}], mode="append")
     for old in (start, main):
         everything = told(graph.diff(old, review))
-        for names in ({"kinds": ["edge"]}, {"types": ["Person"]}, {"ops": ["insert", "delete"]}):
-            ((name, words),) = names.items()
+        wanted = {"kinds": ["edge"], "types": ["Person"], "ops": ["insert", "delete"]}
+        for name, words in wanted.items():
+            names: Any = {name: words}
             place = {"kinds": lambda e: e[0], "types": lambda e: e[1]}.get(name)
             kept = {
                 entity: change

@@ -113,6 +113,19 @@ def test_queries_that_are_not_there_are_named(store: str, tmp_path: Path) -> Non
         opened.read()
 
 
+def test_a_hidden_query_that_is_not_there_is_refused(store: str, tmp_path: Path) -> None:
+    queries = tmp_path / "find.gq"
+    queries.write_text(FIND)
+    with (
+        pytest.raises(InvalidArgumentError, match="no stored query is called 'fnd'") as failed,
+        _open_files(store, queries, hidden="fnd"),
+    ):
+        pass
+    assert "find" in str(failed.value.hint)
+    with _open_files(store, queries, hidden="find") as opened:
+        assert "find" not in {each.name for each in opened.read().list_tools()}
+
+
 @pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
 def test_a_client_hears_of_new_tools(store: str, tmp_path: Path, mode: str) -> None:
     queries = tmp_path / "queries"
@@ -147,13 +160,15 @@ def test_a_client_hears_of_new_tools(store: str, tmp_path: Path, mode: str) -> N
     asyncio.run(_serve_in_process(store, queries, work, mode=mode, hear=hear))
 
 
-def _open_files(store: str, queries: Path) -> AbstractContextManager[ToolSource]:
+def _open_files(
+    store: str, queries: Path, *, hidden: str | None = None
+) -> AbstractContextManager[ToolSource]:
     return open_source(
         store,
         actor=None,
         cluster_graph=None,
         queries=(queries,),
-        exposure=Exposure(),
+        exposure=Exposure(hidden=frozenset(filter(None, [hidden]))),
         timeout_s=10.0,
     )
 

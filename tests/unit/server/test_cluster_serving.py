@@ -15,9 +15,10 @@ from typer.testing import CliRunner
 
 import omnigraph
 from omnigraph.cli.app import app
+from omnigraph.client.remote_graph import open_remote
 from omnigraph.clusters.applied_cluster import open_cluster
 from omnigraph.clusters.control_plane import ControlPlane
-from omnigraph.errors import ClusterError
+from omnigraph.errors import ClusterError, StoredQueryNotFoundError
 from omnigraph.server.bearer_tokens import FILE
 from omnigraph.server.cluster_serving import boot_cluster
 from served import PEOPLE, SCHEMA, RunningServer, apply_cluster, make_tokens, serve_cluster
@@ -41,7 +42,7 @@ policies:
 """
 OWN = """\
 version: 1
-groups: {all: [ada], callers: [bob], agents: [bot], readers: [cyd]}
+groups: {all: [ada], callers: [bob], agents: [bot], readers: [cyd], named: [eva]}
 rules:
   - id: everything
     allow: {actors: {group: all}, actions: [read, change, export, invoke_query, schema_apply]}
@@ -52,6 +53,10 @@ rules:
       carries: [read]}
   - id: only-read
     allow: {actors: {group: readers}, actions: [read]}
+  - id: read-named
+    allow: {actors: {group: named}, actions: [read]}
+  - id: call-named
+    allow: {actors: {group: named}, actions: [invoke_query], queries: ["find_*"]}
 """
 LIST = """\
 version: 1
@@ -60,7 +65,7 @@ rules:
   - id: see
     allow: {actors: {group: all}, actions: [graph_list]}
 """
-ACTORS = ("ada", "bob", "bot", "cyd")
+ACTORS = ("ada", "bob", "bot", "cyd", "eva")
 
 
 def write_cluster(folder: Path) -> Path:
@@ -146,6 +151,14 @@ def call(client: httpx.Client, name: str, body: Any = None, **options: Any) -> h
     return client.post(f"{A}/queries/{name}", json=body, **options)
 
 
+def test_the_catalogue_has_the_queries_that_a_rule_names(shared: RunningServer) -> None:
+    with shared.connect("eva") as client:
+        found = client.get(f"{A}/queries").json()["queries"]
+        assert [each["name"] for each in found] == ["find_person"]
+        assert call(client, "hire", {"params": {"name": "x"}}).status_code == 404
+        assert call(client, "find_person", {"params": {"name": "ada"}}).status_code == 200
+
+
 def test_a_stored_read_is_called_with_any_empty_body(shared: RunningServer) -> None:
     with shared.connect("ada") as client:
         found = call(client, "find_person", {"params": {"name": "ada"}}).json()
@@ -195,6 +208,15 @@ def test_what_a_call_expects_is_checked(shared: RunningServer) -> None:
     assert [each.status_code for each in (read, mutation, snapshot, condition, plain)] == [400] * 5
     assert "query" in read.json()["error"]
     assert "mutate" in mutation.json()["error"]
+
+
+def test_a_client_names_the_query_that_is_not_found(shared: RunningServer) -> None:
+    with (
+        open_remote(f"{shared.url}{A}", token="cyd" + "-secret") as graph,
+        pytest.raises(StoredQueryNotFoundError, match="stored query 'hire' not found") as failed,
+    ):
+        graph.invoke_query("hire", {"params": {}})
+    assert failed.value.hint is not None
 
 
 @pytest.mark.parametrize(
@@ -396,36 +418,6 @@ def test_requests_of_a_graph_that_is_opened_again_go_on(folder: Path) -> None:
             lambda: running.serving.state.graphs["alpha"].session is not old.session, running
         )
         assert old.open_for("ada").branch().count("Person") == 4
-
-
-@pytest.mark.parametrize("kind", ["query", "policy"])
-def test_an_altered_payload_is_fatal(folder: Path, kind: str) -> None:
-    payloads = list((folder.parent / "root/__cluster/resources" / kind).rglob("*.*"))
-    assert payloads
-    for each in payloads:
-        each.write_bytes(each.read_bytes() + b" ")
-    with pytest.raises(ClusterError, match="altered"):
-        boot_cluster(open_cluster(folder), make_tokens("ada"), is_open=False, is_strict=False)
-    for each in payloads:
-        each.unlink()
-    with pytest.raises(ClusterError, match="missing"):
-        boot_cluster(open_cluster(folder), make_tokens("ada"), is_open=False, is_strict=False)
-
-
-def test_a_policy_that_cannot_be_verified_closes_its_graph(
-    folder: Path, running: RunningServer
-) -> None:
-    with running.connect("ada") as client:
-        (folder / "own.yaml").write_text(OWN.replace("readers: [cyd]", "readers: [other]"))
-        known = set((folder.parent / "root/__cluster/resources/policy").rglob("*.*"))
-        apply_cluster(folder)
-        for each in set((folder.parent / "root/__cluster/resources/policy").rglob("*.*")) - known:
-            each.unlink()
-        wait_until(lambda: client.get(f"{A}/snapshot").status_code == 503, running)
-        running.wake()
-        time.sleep(0.2)
-        assert client.get(f"{A}/snapshot").status_code == 503, "it stays closed"
-        assert client.get(f"{B}/snapshot").status_code == 200
 
 
 def test_a_graph_whose_provider_has_no_key_is_quarantined(

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import httpx
 import pytest
 from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, Tracer
 
@@ -22,6 +25,7 @@ from omnigraph.server.lanes import Lanes
 from omnigraph.server.request_tracing import find_tracer, record_span
 from omnigraph.server.server_log import JsonFormatter
 from omnigraph.server.server_settings import build_settings
+from omnigraph.server.server_workers import RESTARTS_MAX, RESTARTS_WINDOW_S, RestartLimit
 from served import serve_people
 
 G = "/graphs/people"
@@ -165,6 +169,89 @@ def test_parallel_loads_beyond_the_limit_are_refused(tmp_path: Path) -> None:
         found = {each.result() for each in loads}
         assert found == {(200, None), (429, "60")}
         assert client.post(f"{G}/query", json=READ).json()["row_count"] == 2_005
+
+
+def test_a_load_counts_from_the_first_byte_of_its_body(tmp_path: Path) -> None:
+    lines = '{"type": "Person", "data": {"name": "eve"}}'
+    headers = {"content-type": "application/x-ndjson"}
+    with (
+        serve_people(
+            tmp_path,
+            actors=("ada", "bob"),
+            policy=POLICY,
+            actor_writes_max=1,
+            actor_bytes_max=10_000,
+        ) as running,
+        running.connect("ada") as client,
+        running.connect("bob") as other,
+    ):
+
+        def load(by: httpx.Client, data: str = lines) -> httpx.Response:
+            return by.post(f"{G}/load/ndjson", content=data, headers=headers)
+
+        host, port = running.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=5) as opened:
+            asked = (
+                f"POST {G}/load HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ada-secret\r\n"
+                "content-type: application/json\r\ncontent-length: 5000\r\n\r\n{"
+            )
+            opened.sendall(asked.encode())
+            refused = wait_for(lambda: load(client, ""), 429)
+            assert refused.headers["retry-after"] == "60"
+            assert load(other).status_code == 200
+        wait_for(lambda: load(client), 200)
+        too_large = load(client, lines + " " * 10_000)
+        assert (too_large.status_code, too_large.json()["code"]) == (429, "too_many_requests")
+        assert load(client).status_code == 200
+
+
+def wait_for(ask: Callable[[], httpx.Response], status: int) -> httpx.Response:
+    """The first answer with a status."""
+    for _ in range(250):
+        if (answer := ask()).status_code == status:
+            return answer
+        time.sleep(0.02)
+    raise AssertionError("it was never answered")
+
+
+@dataclass(frozen=True)
+class SlowGate:
+    """Allows everything, after a while."""
+
+    limits_types = False
+
+    def has_query_limits(self, actor: str | None) -> bool:
+        return actor is None
+
+    def check(self, *_: object) -> None:
+        time.sleep(0.6)
+
+    check_some = check
+
+
+def test_a_request_is_answered_before_slow_headers_behind_it_end_the_connection(
+    tmp_path: Path,
+) -> None:
+    with serve_people(tmp_path, header_s_max=0.2) as running:
+        state = running.serving.state
+        served = replace(state.graphs["people"], gate=SlowGate())
+        running.serving.state = replace(state, graphs={"people": served})
+        host, port = running.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=5) as opened:
+            whole = f"GET {G}/branches HTTP/1.1\r\nhost: x\r\n\r\n"
+            opened.sendall(whole.encode() + b"GET /healthz HTTP/1.1\r\nhost")
+            answer = b"".join(iter(lambda: opened.recv(4096), b""))
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert answer.endswith(b'{"branches":["main"]}')
+
+
+def test_workers_are_started_again_so_often_within_a_minute() -> None:
+    limit = RestartLimit()
+    assert all(limit.may_restart(float(second)) for second in range(RESTARTS_MAX))
+    assert not limit.may_restart(RESTARTS_WINDOW_S - 1)
+    assert limit.may_restart(RESTARTS_WINDOW_S + 1)
+    hourly = RestartLimit()
+    assert all(hourly.may_restart(3_600.0 * hour) for hour in range(1_000))
 
 
 def test_metrics_count_by_route_and_status_and_need_a_token(tmp_path: Path) -> None:

@@ -353,6 +353,14 @@ def test_methods_and_paths_that_do_not_exist_are_told_apart(shared: httpx.Client
     assert shared.get(f"{G}/%ff").status_code == 400
 
 
+def test_probes_ask_without_a_body(shared: httpx.Client) -> None:
+    for path in ("/healthz", "/readyz"):
+        found = shared.head(path)
+        assert (found.status_code, found.content) == (200, b"")
+        assert found.headers["content-length"] == str(len(shared.get(path).content))
+    assert shared.head(f"{G}/snapshot").status_code == 405
+
+
 def test_a_read_has_a_budget(tmp_path: Path) -> None:
     with serve_people(tmp_path, read_s_max=0.0) as running, running.connect() as client:
         timed = client.post(f"{G}/query", json={"query": READ})

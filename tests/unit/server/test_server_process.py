@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 
 import omnigraph
 from omnigraph.server import server_command
+from omnigraph.server.http_process import EXIT_CUT_OFF
 from served import SCHEMA, apply_cluster, create_people
 
 SERVE = (sys.executable, "-c", "from omnigraph.cli import main; main()", "serve")
@@ -109,6 +111,38 @@ def test_what_is_under_way_is_finished_after_a_signal(graph: str) -> None:
     assert process.returncode == 0
     assert found[0].status_code == 200
     assert found[0].json()["total_entities"] == 50_000
+
+
+@pytest.mark.slow
+def test_what_is_not_finished_at_the_deadline_is_not_acknowledged(graph: str) -> None:
+    person = '{"type":"Person","data":{"name":"p%d"}}'
+    lines = "\n".join(person % number for number in range(600_000))
+    headers = {"content-type": "application/x-ndjson"}
+    environment = {"OMNIGRAPH_DRAIN_SECONDS": "1"}
+    with start(*SERVE, graph, "--bind", "127.0.0.1:0", **environment) as (process, url):
+        found: list[httpx.Response | httpx.TransportError] = []
+
+        def load() -> None:
+            route = f"{url}{G}/load/ndjson?mode=append"
+            try:
+                found.append(httpx.post(route, content=lines, headers=headers, timeout=60))
+            except httpx.TransportError as failure:
+                found.append(failure)
+
+        thread = threading.Thread(target=load)
+        thread.start()
+        thread.join(0.5)
+        assert thread.is_alive()
+        process.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        process.wait(30)
+        ended_s = time.monotonic() - began
+        thread.join(60)
+    assert process.returncode == EXIT_CUT_OFF
+    assert ended_s < 10
+    assert not isinstance(found[0], httpx.Response) or found[0].status_code == 500
+    with omnigraph.open(graph) as opened:
+        assert opened.check().is_healthy
 
 
 @pytest.mark.slow

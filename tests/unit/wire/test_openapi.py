@@ -12,7 +12,8 @@ import pytest
 
 from omnigraph.error_codes import ErrorCode
 from omnigraph.wire.openapi import SECURITY, build_openapi
-from omnigraph.wire.wire_routes import REFERENCE_VERSION, ROUTES
+from omnigraph.wire.protocol_names import REFERENCE_VERSION
+from omnigraph.wire.wire_routes import ROUTES
 
 COMMITTED = Path(__file__).parents[3] / "docs" / "reference" / "openapi.json"
 DOCUMENT = build_openapi(ROUTES, version=REFERENCE_VERSION)

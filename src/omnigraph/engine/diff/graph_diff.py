@@ -32,6 +32,7 @@ from omnigraph.engine.diff.diff_format import (
 from omnigraph.engine.entity_changes import EntityChange, Filters
 from omnigraph.engine.graph_session import Session
 from omnigraph.errors import CommitNotFoundError
+from omnigraph.execution.query_budget import Budget
 from omnigraph.policy.acts import Act, Action
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKind
@@ -88,6 +89,8 @@ class Diff:
     reading: Callable[[], AbstractContextManager[None]] = field(
         default=nullcontext, repr=False, compare=False
     )
+    # Between reads of images: raises when the time of the request is over.
+    check_interrupts: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
 
     @property
     def summary(self) -> tuple[TypeSummary, ...]:
@@ -174,13 +177,23 @@ class Diff:
     def _read_pieces(self) -> Iterator[_ImageBatch]:
         with self.reading():
             for part in self.parts:
-                yield from _read_type_pieces(part)
+                for piece in _read_type_pieces(part):
+                    yield piece
+                    self.check_interrupts()
 
 
 def compute_diff(
-    session: Session, old: versioning.Snapshot, new: versioning.Snapshot, filters: Filters
+    session: Session,
+    old: versioning.Snapshot,
+    new: versioning.Snapshot,
+    filters: Filters,
+    budget: Budget | None = None,
 ) -> Diff:
-    """The diff of two states; a collected state raises `HistoryGoneError`, now and later."""
+    """The diff of two states; a collected state raises `HistoryGoneError`, now and later.
+
+    The time of a budget bounds the comparison, type by type, and the images that are read later.
+    """
+    check_interrupts = (budget or Budget()).check_interrupts
     for state in (old, new):
         session.authorize(Act(Action.READ, state.stream.branch), filters.types or None)
     before, after = session.open_view(old), session.open_view(new)
@@ -196,14 +209,19 @@ def compute_diff(
         with session.guard_reads(old), session.guard_reads(new):
             yield
 
+    found: list[TypeDifference] = []
     with reading():
-        found = tuple(compute_differences(before, after, session.resources.lineage, wanted))
+        check_interrupts()
+        for part in compute_differences(before, after, session.resources.lineage, wanted):
+            found.append(part)
+            check_interrupts()
     return Diff(
         old=_find_commit(session, old),
         new=_find_commit(session, new),
         schema_changes=tuple(_diff_schemas(before, after)),
-        parts=found,
+        parts=tuple(found),
         reading=reading,
+        check_interrupts=check_interrupts,
     )
 
 
