@@ -20,6 +20,7 @@ from logic.case import Dialect, LoadMode
 from logic.generate import Json
 from model import ModelGraph, to_json
 from model.branching import ModelBranches
+from model.merging import By
 from omnigraph.errors import ExecutionError
 from omnigraph.lang.diagnostics import Poll
 from omnigraph.lang.lexer import Mode
@@ -39,7 +40,7 @@ from omnigraph.query.parser import ParsedFile
 from omnigraph.query.query_compiler import compile_declaration, parse_file, select_query
 from omnigraph.query.query_explain import explain_plan
 from omnigraph.query.query_parameters import bind_parameters
-from omnigraph.query.query_settings import list_shown_settings, resolve_settings
+from omnigraph.query.query_settings import ValueSource, list_shown_settings, resolve_settings
 from omnigraph.query.rewrites import Rewriting, rewrite
 from omnigraph.query.typed_tree import Mutation, NodeObject, ResultType, SystemValue
 from omnigraph.schema import load_catalog
@@ -128,7 +129,8 @@ class ModelSession:
                 return DoneAnswer()
             case BranchMerge():
                 target = "main" if statement.target is None else statement.target.text
-                return OutcomeAnswer(self._branches.merge(statement.source.text, target))
+                by = self._find_merge_by(parsed, request)
+                return OutcomeAnswer(self._branches.merge(statement.source.text, target, by=by))
             case BranchList():
                 return _table(("name",), [{"name": name} for name in self._branches.list()])
             case Show():
@@ -139,6 +141,12 @@ class ModelSession:
                 raise AssertionError("the text holds no statement")
             case _:
                 assert_never(statement)
+
+    def _find_merge_by(self, parsed: ParsedFile, request: Request) -> By:
+        """A strict session merges whole entities, unless its settings say otherwise."""
+        known = resolve_settings(parsed.file.settings, request=request.settings)["merge_by"]
+        is_strict = self._mode is Mode.STRICT and known.source is ValueSource.DEFAULT
+        return "entity" if is_strict or known.value == "entity" else "property"
 
     def load(self, text: str, *, mode: LoadMode, dialect: Dialect, branch: str) -> LoadedAnswer:
         """Load JSON lines."""

@@ -5,7 +5,7 @@ from copy import copy
 from typing import Literal, NamedTuple, Self, TypeVar
 
 from model.graph import ModelGraph
-from model.merging import MergeConflicts, Side, merged, renumbered, same_things
+from model.merging import By, MergeConflicts, Side, merged, renumbered, same_things
 from model.migrating import evolved, migrated
 from omnigraph.errors import OmnigraphError
 from omnigraph.schema.catalog import Catalog
@@ -102,7 +102,11 @@ class ModelBranches:
         self.commits[-1] = self.commits[-1]._replace(is_maintenance=True)
 
     def merge(
-        self, source: str, target: str = MAIN, prefer: Mapping[str, Side] | None = None
+        self,
+        source: str,
+        target: str = MAIN,
+        prefer: Mapping[str, Side] | None = None,
+        by: By = "property",
     ) -> Outcome:
         """Bring what a branch changed into another one."""
         if source == target:
@@ -114,7 +118,7 @@ class ModelBranches:
         if self._is_at(ours, base):
             self._commit(target, self.graph(source), ours, theirs)
             return "fast_forward"
-        self._commit(target, self._merged(base, ours, theirs, prefer), ours, theirs)
+        self._commit(target, self._merged(base, ours, theirs, prefer, by), ours, theirs)
         return "merged"
 
     def cherry_pick(
@@ -146,14 +150,19 @@ class ModelBranches:
         return self.commits[number].parents[0]
 
     def _merged(
-        self, base: int, ours: int, theirs: int, prefer: Mapping[str, Side] | None
+        self,
+        base: int,
+        ours: int,
+        theirs: int,
+        prefer: Mapping[str, Side] | None,
+        by: By = "property",
     ) -> ModelGraph:
         graphs = [self.commits[number].graph.copy() for number in (base, ours, theirs)]
         self._same |= same_things(*(renumbered(each.accepted, self._same) for each in graphs))
         for graph in graphs:
             graph.accepted = renumbered(graph.accepted, self._same)
         before, mine, other = graphs
-        return merged(before, mine, other, prefer or {})
+        return merged(before, mine, other, prefer or {}, by)
 
     def _is_at(self, number: int, base: int) -> bool:
         """Whether a commit is another one, or maintenance of it."""

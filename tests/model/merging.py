@@ -5,17 +5,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from model.expressions import Entity
 from model.graph import ModelGraph
 from model.migrating import migrated
 from model.store import types_of
 from model.validation import validate
 from omnigraph.errors import WriteRefusedError
 from omnigraph.schema.accepted_schema import types_of as declared_types
-from omnigraph.schema.catalog import Catalog, EdgeType, Property
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, Property
 from omnigraph.schema.schema_identity import AcceptedSchema, TypeIdentity, TypeKey, TypeKind
 from omnigraph.schema.schema_shape import canonicalize_catalog
 
 Side = Literal["ours", "theirs"]
+By = Literal["property", "entity"]
+# An entity at the base, on ours and on theirs.
+Sides = tuple[Entity | None, Entity | None, Entity | None]
 # A kind, and the type and id of the entity or the rule that is broken.
 Conflict = tuple[str, str]
 # What a schema says of one thing, by the numbers of its type and, of a property, its own.
@@ -37,8 +41,16 @@ class MergeConflicts(WriteRefusedError):
         self.conflicts = conflicts
 
 
+class Undecided(Exception):
+    """Both sides changed one thing differently, and no side is preferred."""
+
+
 def merged(
-    base: ModelGraph, ours: ModelGraph, theirs: ModelGraph, prefer: Mapping[str, Side]
+    base: ModelGraph,
+    ours: ModelGraph,
+    theirs: ModelGraph,
+    prefer: Mapping[str, Side],
+    by: By = "property",
 ) -> ModelGraph:
     """Ours with what theirs changed since the base."""
     schema = merged_schema(base.accepted, ours.accepted, theirs.accepted)
@@ -49,18 +61,56 @@ def merged(
         tables = [graph.table(type_) for graph in (before, mine, other)]
         for id_ in sorted(set().union(*tables)):
             old, own, new = (table.get(id_) for table in tables)
-            kind = conflict(old, own, new)
-            if kind is not None and kind not in prefer:
-                conflicts.append((kind, f"{type_.name} '{id_}'"))
-            elif prefer[kind] == "ours" if kind is not None else new == old:
+            try:
+                found = _merged_entity(type_, (old, own, new), prefer, by)
+            except Undecided as kind:
+                conflicts.append((str(kind), f"{type_.name} '{id_}'"))
                 continue
-            elif new is None:
-                after.table(type_).pop(id_, None)
-            else:
-                after.table(type_)[id_] = new
+            after.table(type_).pop(id_, None)
+            if found is not None:
+                after.table(type_)[id_] = found
     if conflicts := conflicts or _broken_rules(mine, after):
         raise MergeConflicts(conflicts)
     return after
+
+
+def _merged_entity(
+    type_: NodeType | EdgeType, sides: Sides, prefer: Mapping[str, Side], by: By
+) -> Entity | None:
+    old, own, new = sides
+    kind = conflict(*sides)
+    if kind is None or by == "entity" or own is None or new is None:
+        found: Entity | None = _chosen(sides, kind, prefer)
+        return found
+    after = dict(own)
+    for names in _values(type_):
+        before, mine, other = (
+            {name: side.get(name) for name in names} for side in (old or {}, own, new)
+        )
+        after |= _chosen((before, mine, other), kind, prefer)
+    return after
+
+
+def _values(type_: NodeType | EdgeType) -> list[set[str]]:
+    """The properties of a type; what is one value of it together."""
+    values = [{name} for name in type_.properties]
+    if isinstance(type_, EdgeType):
+        values.append({"@src", "@dst"})
+    for property_ in type_.properties.values():
+        if property_.embed is not None:
+            joined = {property_.name, property_.embed.source}
+            near = [each for each in values if each & joined]
+            values = [each for each in values if each not in near] + [set().union(*near)]
+    return values
+
+
+def _chosen(sides: tuple[Any, Any, Any], kind: str | None, prefer: Mapping[str, Side]) -> Any:
+    old, own, new = sides
+    if new in (old, own) or own == old:
+        return own if new == old else new
+    if kind is None or kind not in prefer:
+        raise Undecided(kind)
+    return own if prefer[kind] == "ours" else new
 
 
 def conflict(old: object, own: object, new: object) -> str | None:

@@ -23,7 +23,6 @@ from omnigraph.engine.load_dispatch import (
     LoadModeName,
     OnErrorName,
 )
-from omnigraph.engine.merger import Prefer
 from omnigraph.engine.optimize import IndexBuildResult, OptimizeResult
 from omnigraph.engine.read_requests import QueryText, ReadEngine, ReadRequest
 from omnigraph.engine.refs import StateRef
@@ -47,6 +46,7 @@ from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.spark.spark_export import ExportResult
 from omnigraph.writers.inputs import Progress
 from omnigraph.writers.maintain import IndexStatus
+from omnigraph.writers.merge.merge_choices import Prefer
 
 class AsyncGraph(AsyncHandle[Graph], of=Graph):
     @property
@@ -230,6 +230,7 @@ class AsyncBranch(AsyncHandle[Branch], of=Branch):
         source: StateRef | AsyncBranch | AsyncSnapshot,
         *,
         prefer: Prefer = None,
+        by: str | None = None,
         dry_run: Literal[True],
     ) -> MergePlan: ...
     @overload
@@ -238,6 +239,7 @@ class AsyncBranch(AsyncHandle[Branch], of=Branch):
         source: StateRef | AsyncBranch | AsyncSnapshot,
         *,
         prefer: Prefer = None,
+        by: str | None = None,
         delete_branch: bool = False,
         message: str | None = None,
         if_commit: Commit | str | None = None,
@@ -245,7 +247,11 @@ class AsyncBranch(AsyncHandle[Branch], of=Branch):
         dry_run: Literal[False] = False,
     ) -> MergeResult: ...
     async def plan_merge(
-        self, source: StateRef | AsyncBranch | AsyncSnapshot, *, prefer: Prefer = None
+        self,
+        source: StateRef | AsyncBranch | AsyncSnapshot,
+        *,
+        prefer: Prefer = None,
+        by: str | None = None,
     ) -> MergePlan: ...
     @overload
     async def revert(
@@ -253,6 +259,7 @@ class AsyncBranch(AsyncHandle[Branch], of=Branch):
         commit: StateRef | AsyncBranch | AsyncSnapshot,
         *,
         prefer: Prefer = None,
+        by: str | None = None,
         dry_run: Literal[True],
     ) -> MergePlan: ...
     @overload
@@ -261,13 +268,18 @@ class AsyncBranch(AsyncHandle[Branch], of=Branch):
         commit: StateRef | AsyncBranch | AsyncSnapshot,
         *,
         prefer: Prefer = None,
+        by: str | None = None,
         message: str | None = None,
         if_commit: Commit | str | None = None,
         key: str | None = None,
         dry_run: Literal[False] = False,
     ) -> MergeResult: ...
     async def plan_revert(
-        self, commit: StateRef | AsyncBranch | AsyncSnapshot, *, prefer: Prefer = None
+        self,
+        commit: StateRef | AsyncBranch | AsyncSnapshot,
+        *,
+        prefer: Prefer = None,
+        by: str | None = None,
     ) -> MergePlan: ...
     @overload
     async def cherry_pick(
@@ -275,6 +287,7 @@ class AsyncBranch(AsyncHandle[Branch], of=Branch):
         commit: StateRef | AsyncBranch | AsyncSnapshot,
         *,
         prefer: Prefer = None,
+        by: str | None = None,
         dry_run: Literal[True],
     ) -> MergePlan: ...
     @overload
@@ -283,13 +296,18 @@ class AsyncBranch(AsyncHandle[Branch], of=Branch):
         commit: StateRef | AsyncBranch | AsyncSnapshot,
         *,
         prefer: Prefer = None,
+        by: str | None = None,
         message: str | None = None,
         if_commit: Commit | str | None = None,
         key: str | None = None,
         dry_run: Literal[False] = False,
     ) -> MergeResult: ...
     async def plan_cherry_pick(
-        self, commit: StateRef | AsyncBranch | AsyncSnapshot, *, prefer: Prefer = None
+        self,
+        commit: StateRef | AsyncBranch | AsyncSnapshot,
+        *,
+        prefer: Prefer = None,
+        by: str | None = None,
     ) -> MergePlan: ...
     async def uri(self) -> str: ...
     async def head(self) -> Commit: ...

@@ -19,6 +19,7 @@ from omnigraph.engine.write_results import (
 )
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.versioning.record import MAIN_BRANCH
+from omnigraph.writers.merge.property_rules import MixedEntity
 
 JsonObject = Mapping[str, Any]  # Any: a JSON document
 
@@ -97,6 +98,16 @@ def _decode_summary(document: JsonObject) -> MergeSummary:
         schema_steps=tuple(document.get("schema_changes", ())),
         warnings=tuple(document.get("warnings", ())),
         preferred=document.get("preferred", {}),
+        mixed=tuple(
+            MixedEntity(
+                TypeKey(TypeKind(each["entity_kind"]), each["type_name"]),
+                each["entity_id"],
+                tuple(each["ours"]),
+                tuple(each["theirs"]),
+            )
+            for each in document.get("mixed", ())
+        ),
+        mixed_count=document.get("mixed_count", 0),
     )
 
 

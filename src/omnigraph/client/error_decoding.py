@@ -142,6 +142,7 @@ def _decode_conflict(found: JsonObject) -> EntityConflict:
         found.get("entity_id"),
         found["message"],
         **states,
+        properties=tuple(found.get("properties", ())),
     )
 
 

@@ -178,6 +178,7 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
         source: StateRef,
         *,
         prefer: Any = None,  # Any: a side, or a side by kind
+        by: str | None = None,
         delete_branch: bool = False,
         message: str | None = None,
         if_commit: Commit | str | None = None,
@@ -192,6 +193,7 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
             "target": self._name,
             "delete_branch": delete_branch,
             "prefer": None if prefer is None else parse_preferences(prefer),
+            "by": by,
             "message": message,
             "if_commit": None if if_commit is None else format_commit(if_commit),
             "key": arguments.require_optional_key(key),

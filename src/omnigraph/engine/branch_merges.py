@@ -7,10 +7,11 @@ from typing import Literal, overload
 
 from omnigraph.engine.commit import Commit
 from omnigraph.engine.commit_loop import build_terms
-from omnigraph.engine.merger import Merger, Prefer
+from omnigraph.engine.merger import Merger
 from omnigraph.engine.refs import StateRef
 from omnigraph.engine.write_results import MergePlan, MergeResult
 from omnigraph.errors import InvalidArgumentError
+from omnigraph.writers.merge.merge_choices import Prefer
 
 
 class BranchMerges(ABC):
@@ -22,7 +23,12 @@ class BranchMerges(ABC):
 
     @overload
     def merge(
-        self, source: StateRef, *, prefer: Prefer = None, dry_run: Literal[True]
+        self,
+        source: StateRef,
+        *,
+        prefer: Prefer = None,
+        by: str | None = None,
+        dry_run: Literal[True],
     ) -> MergePlan: ...
 
     @overload
@@ -31,6 +37,7 @@ class BranchMerges(ABC):
         source: StateRef,
         *,
         prefer: Prefer = None,
+        by: str | None = None,
         delete_branch: bool = False,
         message: str | None = None,
         if_commit: Commit | str | None = None,
@@ -43,6 +50,7 @@ class BranchMerges(ABC):
         source: StateRef,
         *,
         prefer: Prefer = None,
+        by: str | None = None,
         delete_branch: bool = False,
         message: str | None = None,
         if_commit: Commit | str | None = None,
@@ -53,25 +61,35 @@ class BranchMerges(ABC):
 
         A text is what `Graph.snapshot` takes; times and versions are those of main.
 
-        Where both changed an entity, `prefer` takes `ours` (this branch) or `theirs`, for all
-        conflicts or by kind; without, and for broken rules, a MergeConflictError is raised.
+        Where both changed a property of an entity differently (with `by="entity"`: anything of
+        it), `prefer` takes `ours` (this branch) or `theirs`, for all conflicts or by kind; without,
+        and for broken rules, a MergeConflictError is raised.
         `delete_branch` ends the merged branch, unless it has got newer commits. A call repeated
         with its `key` answers with the commit of the first one, also when the branch is gone. A
         dry run writes nothing, and answers with a plan that has every conflict.
         """
         if dry_run:
             _require_no_commit(delete_branch or None, message, if_commit, key)
-            return self._merger.plan(source, prefer=prefer)
+            return self._merger.plan(source, chosen=self._merger.choose(prefer, by))
         terms = build_terms(if_commit, message=message, key=key)
-        return self._merger.merge(source, prefer=prefer, delete_branch=delete_branch, terms=terms)
+        return self._merger.merge(
+            source, chosen=self._merger.choose(prefer, by), delete_branch=delete_branch, terms=terms
+        )
 
-    def plan_merge(self, source: StateRef, *, prefer: Prefer = None) -> MergePlan:
+    def plan_merge(
+        self, source: StateRef, *, prefer: Prefer = None, by: str | None = None
+    ) -> MergePlan:
         """The same as `merge` with `dry_run`."""
-        return self._merger.plan(source, prefer=prefer)
+        return self._merger.plan(source, chosen=self._merger.choose(prefer, by))
 
     @overload
     def revert(
-        self, commit: StateRef, *, prefer: Prefer = None, dry_run: Literal[True]
+        self,
+        commit: StateRef,
+        *,
+        prefer: Prefer = None,
+        by: str | None = None,
+        dry_run: Literal[True],
     ) -> MergePlan: ...
 
     @overload
@@ -80,17 +98,19 @@ class BranchMerges(ABC):
         commit: StateRef,
         *,
         prefer: Prefer = None,
+        by: str | None = None,
         message: str | None = None,
         if_commit: Commit | str | None = None,
         key: str | None = None,
         dry_run: Literal[False] = False,
     ) -> MergeResult: ...
 
-    def revert(
+    def revert(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,
         commit: StateRef,
         *,
         prefer: Prefer = None,
+        by: str | None = None,
         message: str | None = None,
         if_commit: Commit | str | None = None,
         key: str | None = None,
@@ -103,17 +123,24 @@ class BranchMerges(ABC):
         """
         if dry_run:
             _require_no_commit(message, if_commit, key)
-            return self._merger.plan_revert(commit, prefer=prefer)
+            return self._merger.plan_revert(commit, chosen=self._merger.choose(prefer, by))
         terms = build_terms(if_commit, message=message, key=key)
-        return self._merger.revert(commit, prefer=prefer, terms=terms)
+        return self._merger.revert(commit, chosen=self._merger.choose(prefer, by), terms=terms)
 
-    def plan_revert(self, commit: StateRef, *, prefer: Prefer = None) -> MergePlan:
+    def plan_revert(
+        self, commit: StateRef, *, prefer: Prefer = None, by: str | None = None
+    ) -> MergePlan:
         """The same as `revert` with `dry_run`."""
-        return self._merger.plan_revert(commit, prefer=prefer)
+        return self._merger.plan_revert(commit, chosen=self._merger.choose(prefer, by))
 
     @overload
     def cherry_pick(
-        self, commit: StateRef, *, prefer: Prefer = None, dry_run: Literal[True]
+        self,
+        commit: StateRef,
+        *,
+        prefer: Prefer = None,
+        by: str | None = None,
+        dry_run: Literal[True],
     ) -> MergePlan: ...
 
     @overload
@@ -122,17 +149,19 @@ class BranchMerges(ABC):
         commit: StateRef,
         *,
         prefer: Prefer = None,
+        by: str | None = None,
         message: str | None = None,
         if_commit: Commit | str | None = None,
         key: str | None = None,
         dry_run: Literal[False] = False,
     ) -> MergeResult: ...
 
-    def cherry_pick(
+    def cherry_pick(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,
         commit: StateRef,
         *,
         prefer: Prefer = None,
+        by: str | None = None,
         message: str | None = None,
         if_commit: Commit | str | None = None,
         key: str | None = None,
@@ -145,13 +174,15 @@ class BranchMerges(ABC):
         """
         if dry_run:
             _require_no_commit(message, if_commit, key)
-            return self._merger.plan_cherry_pick(commit, prefer=prefer)
+            return self._merger.plan_cherry_pick(commit, chosen=self._merger.choose(prefer, by))
         terms = build_terms(if_commit, message=message, key=key)
-        return self._merger.cherry_pick(commit, prefer=prefer, terms=terms)
+        return self._merger.cherry_pick(commit, chosen=self._merger.choose(prefer, by), terms=terms)
 
-    def plan_cherry_pick(self, commit: StateRef, *, prefer: Prefer = None) -> MergePlan:
+    def plan_cherry_pick(
+        self, commit: StateRef, *, prefer: Prefer = None, by: str | None = None
+    ) -> MergePlan:
         """The same as `cherry_pick` with `dry_run`."""
-        return self._merger.plan_cherry_pick(commit, prefer=prefer)
+        return self._merger.plan_cherry_pick(commit, chosen=self._merger.choose(prefer, by))
 
 
 def _require_no_commit(*given: object) -> None:

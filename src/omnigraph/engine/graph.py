@@ -45,7 +45,13 @@ from omnigraph.query.logical_plan import ReadPlan
 from omnigraph.query.parser import ParsedFile
 from omnigraph.query.query_compiler import compile_declaration, parse_file
 from omnigraph.query.query_explain import explain_plan
-from omnigraph.query.query_settings import SettingValue, list_shown_settings, resolve_settings
+from omnigraph.query.query_settings import (
+    EffectiveSetting,
+    SettingValue,
+    ValueSource,
+    list_shown_settings,
+    resolve_settings,
+)
 from omnigraph.schema import load_catalog
 from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.storage import require_exclusive_puts
@@ -444,7 +450,8 @@ def execute_statement(
             return [{"name": name} for name in sorted(graph.branches())]
         case BranchMerge():
             target = MAIN_BRANCH if statement.target is None else statement.target.text
-            return _merge_branches(graph, statement.source.text, target)
+            known = resolve_settings(parsed.file.settings, request=settings)
+            return _merge_branches(graph, statement.source.text, target, known["merge_by"])
         case Show():
             known = resolve_settings(parsed.file.settings, request=settings)
             rows = list_shown_settings(statement, known)
@@ -459,8 +466,11 @@ def execute_statement(
             assert_never(statement)
 
 
-def _merge_branches(graph: Graph, source: str, target: str) -> list[JsonObject]:
-    result = graph.branch(target).merge(source)
+def _merge_branches(
+    graph: Graph, source: str, target: str, merge_by: EffectiveSetting
+) -> list[JsonObject]:
+    by = None if merge_by.source is ValueSource.DEFAULT else str(merge_by.value)
+    result = graph.branch(target).merge(source, by=by)
     return [{"source": source, "target": target, "outcome": result.outcome, "commit": result.id}]
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final
 
 from omnigraph import versioning
 from omnigraph.engine.commit import Commit, changes_of, commit_of
@@ -30,18 +29,18 @@ from omnigraph.errors import (
     OmnigraphError,
     SnapshotGoneError,
 )
+from omnigraph.lang.lexer import Mode
 from omnigraph.policy.acts import Act, Action
 from omnigraph.rows.view import View
 from omnigraph.versioning import BranchAt, Record, Retained, Stream, Transaction
 from omnigraph.versioning.record import MAIN_BRANCH
-from omnigraph.writers.merge.conflict_kinds import MergeAction, parse_preferences
+from omnigraph.writers.merge.conflict_kinds import MergeAction
+from omnigraph.writers.merge.merge_choices import MergeBy, MergeChoices, Prefer, build_choices
 from omnigraph.writers.merge.merge_commit import CheckedMerge, build_merge_transaction, check_merge
 from omnigraph.writers.merge.merge_sides import MergeSides
 from omnigraph.writers.merge.three_way import merge_three_way
 from omnigraph.writers.prepare import Request
 from omnigraph.writers.row_staging import RowStaging
-
-Prefer: TypeAlias = str | Mapping[str, str] | None
 
 UP_TO_DATE = "already_up_to_date"
 FAST_FORWARD = "fast_forward"
@@ -98,12 +97,10 @@ class MergeOperation:
     # Another commit on the target changes what is merged into, never what is merged.
     may_repeat = True
 
-    def __init__(
-        self, session: Session, source: versioning.Snapshot, chosen: Mapping[str, str]
-    ) -> None:
+    def __init__(self, session: Session, source: versioning.Snapshot, chosen: MergeChoices) -> None:
         self._session = session
         self.source = source
-        self._preferences = chosen
+        self._choices = chosen
         self._staging = RowStaging(session.resources.storage.tables)
         self._found: _MergeState | None = None
 
@@ -120,7 +117,7 @@ class MergeOperation:
         if resources.log.is_at(self.source, base.commit):
             return _MergeState(UP_TO_DATE, base)
         is_forward = resources.log.is_at(view.snapshot, base.commit)
-        between, chosen = (base, self.source), self._preferences
+        between, chosen = (base, self.source), self._choices
         found = _check_merge(self._session, between, view, chosen, is_forward=is_forward)
         return _MergeState(FAST_FORWARD if is_forward else MERGED, base, found)
 
@@ -155,11 +152,11 @@ class PickOperation:
         self,
         session: Session,
         picked: _PickedCommit,
-        chosen: Mapping[str, str],
+        chosen: MergeChoices,
     ) -> None:
         self._session = session
         self._picked = picked
-        self._preferences = chosen
+        self._choices = chosen
         self._staging = RowStaging(session.resources.storage.tables)
         self._found: _MergeState | None = None
 
@@ -172,7 +169,7 @@ class PickOperation:
     def evaluate(self, view: View) -> _MergeState:
         """How the change stands on a view of its target."""
         picked = self._picked
-        between, chosen = picked.between, self._preferences
+        between, chosen = picked.between, self._choices
         found = _check_merge(self._session, between, view, chosen, action=picked.action)
         # Opaque ids that differ for the same names are not visible to users.
         is_same_schema = found.merged.schema.source == view.schema.source
@@ -205,7 +202,7 @@ def _check_merge(
     session: Session,
     between: tuple[versioning.Snapshot, versioning.Snapshot],
     view: View,
-    chosen: Mapping[str, str],
+    chosen: MergeChoices,
     *,
     is_forward: bool = False,
     action: MergeAction = MergeAction.MERGE,
@@ -226,8 +223,13 @@ class Merger:
         self._session = session
         self._stream = stream
 
+    def choose(self, prefer: Prefer, by: str | None) -> MergeChoices:
+        """The choices of a caller; strict graphs merge whole entities unless asked otherwise."""
+        is_strict = self._session.resources.environment.mode is Mode.STRICT
+        return build_choices(prefer, by or (MergeBy.ENTITY if is_strict else MergeBy.PROPERTY))
+
     def merge(
-        self, source: StateRef, *, prefer: Prefer, delete_branch: bool, terms: Terms
+        self, source: StateRef, *, chosen: MergeChoices, delete_branch: bool, terms: Terms
     ) -> MergeResult:
         """Bring a commit into the branch."""
         # Before the source is looked for: an earlier request with this key may have ended it.
@@ -240,7 +242,7 @@ class Merger:
                 f"{found.name} is not a branch",
                 hint="pass the branch that is to end",
             )
-        merge = partial(self._merge, parse_preferences(prefer), terms)
+        merge = partial(self._merge, chosen, terms)
         operation, written = use_newest(
             self._session, found, resolve_again=partial(self._resolve_source, source), use=merge
         )
@@ -255,7 +257,7 @@ class Merger:
 
     def _merge(
         self,
-        chosen: Mapping[str, str],
+        chosen: MergeChoices,
         terms: Terms,
         source: ResolvedRef,
     ) -> tuple[MergeOperation, WriteOutcome]:
@@ -265,31 +267,29 @@ class Merger:
             terms = replace(terms, requires=(retained,))
             return operation, write(self._session, self._stream, operation, terms)
 
-    def plan(self, source: StateRef, *, prefer: Prefer) -> MergePlan:
+    def plan(self, source: StateRef, *, chosen: MergeChoices) -> MergePlan:
         """What a merge would do now; nothing is published."""
         found = self._resolve_source(source)
-        return self._plan(
-            MergeOperation(self._session, found.at, parse_preferences(prefer)), found.name
-        )
+        return self._plan(MergeOperation(self._session, found.at, chosen), found.name)
 
-    def revert(self, commit: StateRef, *, prefer: Prefer, terms: Terms) -> MergeResult:
+    def revert(self, commit: StateRef, *, chosen: MergeChoices, terms: Terms) -> MergeResult:
         """Undo what a commit changed, as a commit of its own."""
-        return self._pick(commit, MergeAction.REVERT, prefer, terms)
+        return self._pick(commit, MergeAction.REVERT, chosen, terms)
 
-    def cherry_pick(self, commit: StateRef, *, prefer: Prefer, terms: Terms) -> MergeResult:
+    def cherry_pick(self, commit: StateRef, *, chosen: MergeChoices, terms: Terms) -> MergeResult:
         """Do what a commit changed on this branch too, as a commit of its own."""
-        return self._pick(commit, MergeAction.CHERRY_PICK, prefer, terms)
+        return self._pick(commit, MergeAction.CHERRY_PICK, chosen, terms)
 
-    def plan_revert(self, commit: StateRef, *, prefer: Prefer) -> MergePlan:
+    def plan_revert(self, commit: StateRef, *, chosen: MergeChoices) -> MergePlan:
         """What a revert would do now; nothing is published."""
-        return self._plan_pick(self._resolve_pick(commit, MergeAction.REVERT), prefer)
+        return self._plan_pick(self._resolve_pick(commit, MergeAction.REVERT), chosen)
 
-    def plan_cherry_pick(self, commit: StateRef, *, prefer: Prefer) -> MergePlan:
+    def plan_cherry_pick(self, commit: StateRef, *, chosen: MergeChoices) -> MergePlan:
         """What a cherry-pick would do now; nothing is published."""
-        return self._plan_pick(self._resolve_pick(commit, MergeAction.CHERRY_PICK), prefer)
+        return self._plan_pick(self._resolve_pick(commit, MergeAction.CHERRY_PICK), chosen)
 
-    def _plan_pick(self, picked: _PickedCommit, prefer: Prefer) -> MergePlan:
-        operation = PickOperation(self._session, picked, parse_preferences(prefer))
+    def _plan_pick(self, picked: _PickedCommit, chosen: MergeChoices) -> MergePlan:
+        operation = PickOperation(self._session, picked, chosen)
         return self._plan(operation, picked.own.commit)
 
     def _plan(self, operation: MergeOperation | PickOperation, source: str) -> MergePlan:
@@ -308,7 +308,7 @@ class Merger:
         )
 
     def _pick(
-        self, commit: StateRef, action: MergeAction, prefer: Prefer, terms: Terms
+        self, commit: StateRef, action: MergeAction, chosen: MergeChoices, terms: Terms
     ) -> MergeResult:
         if (made := self._find_repeated(terms)) is not None:
             return self._build_repeated_result(_OUTCOMES[action], _name_of(commit), made)
@@ -316,7 +316,7 @@ class Merger:
         message = terms.message or f"{picked.action} {picked.title}"
         reverts = picked.own.commit if picked.action is MergeAction.REVERT else None
         terms = replace(terms, message=message, reverts=reverts)
-        operation = PickOperation(self._session, picked, parse_preferences(prefer))
+        operation = PickOperation(self._session, picked, chosen)
         with self._session.resources.branches.leases.acquire(picked.own, picked.parent) as retained:
             terms = replace(terms, requires=(retained,))
             written = write(self._session, self._stream, operation, terms)

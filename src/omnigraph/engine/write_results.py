@@ -12,6 +12,7 @@ from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.migration import MigrationPlan
 from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.writers.merge.merge_commit import CheckedMerge
+from omnigraph.writers.merge.property_rules import MixedEntity
 from omnigraph.writers.merge.three_way import MergedChange
 
 
@@ -189,6 +190,9 @@ class MergeSummary:
     warnings: tuple[str, ...] = ()
     # The side that was taken in conflicts of each kind that there were.
     preferred: Mapping[str, str] = field(default_factory=dict)
+    # Entities with values of both sides: the first of them, and how many there are.
+    mixed: tuple[MixedEntity, ...] = ()
+    mixed_count: int = 0
 
     def count_changes(self) -> str:
         """The number of changed entities in a few words."""
@@ -214,6 +218,18 @@ class MergeSummary:
             document["warnings"] = list(self.warnings)
         if self.preferred:
             document["preferred"] = dict(self.preferred)
+        if self.mixed_count:
+            document["mixed_count"] = self.mixed_count
+            document["mixed"] = [
+                {
+                    "entity_kind": str(each.type_key.kind),
+                    "type_name": each.type_key.name,
+                    "entity_id": each.entity_id,
+                    "ours": list(each.ours),
+                    "theirs": list(each.theirs),
+                }
+                for each in self.mixed
+            ]
         return document
 
 
@@ -320,7 +336,8 @@ def summarize_merge(checked: CheckedMerge | None) -> MergeSummary:
         return MergeSummary()
     merged = checked.merged
     steps = tuple(map(str, merged.schema.steps))
-    return MergeSummary(merged.counts, steps, tuple(_list_warnings(merged)), merged.preferred)
+    warnings, mixed = tuple(_list_warnings(merged)), merged.mixed
+    return MergeSummary(merged.counts, steps, warnings, merged.preferred, mixed.listed, mixed.count)
 
 
 def _list_warnings(merged: MergedChange) -> Iterator[str]:

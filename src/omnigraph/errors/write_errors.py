@@ -233,7 +233,8 @@ class EntityConflict:
     unique_violation, cardinality_violation, value_constraint_violation and schema_conflict. `ours`
     is the state on the branch that is merged into, `theirs` the one that is merged, `base` the one
     both came from; None where the entity does not exist. Of an entity that exists on all sides
-    only the properties that differ are given; edges have their ends as `@src` and `@dst`.
+    only the `properties` that conflict are given, or those that differ where a rule is broken;
+    edges have their ends as `@src` and `@dst`.
     """
 
     kind: str
@@ -244,6 +245,7 @@ class EntityConflict:
     base: Mapping[str, object] | None = None
     ours: Mapping[str, object] | None = None
     theirs: Mapping[str, object] | None = None
+    properties: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """The document of a MergeConflictError, with the three states."""
@@ -256,6 +258,7 @@ class EntityConflict:
             "base": self.base,
             "ours": self.ours,
             "theirs": self.theirs,
+            "properties": list(self.properties),
         }
 
     def __str__(self) -> str:

@@ -145,6 +145,7 @@ def merge_branch(graph: Graph, asked: BranchMergeRequest) -> JsonObject:
     result = graph.branch(target).merge(
         asked.source,
         prefer=asked.prefer,
+        by=asked.by,
         delete_branch=asked.delete_branch,
         message=asked.message,
         if_commit=asked.if_commit,

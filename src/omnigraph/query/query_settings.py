@@ -95,6 +95,12 @@ _ALL = (
         262_144,
     ),
     SettingDefinition(
+        "merge_by",
+        "whether a merge compares entities property by property, or whole",
+        WordRule(("property", "entity")),
+        "property",
+    ),
+    SettingDefinition(
         "merge_lineage",
         "accepted for compatibility; changes nothing",
         WordRule(("off", "on", "verify")),

@@ -229,6 +229,16 @@ class MergedTypeOutput(Answer):
     deleted: UInt64
 
 
+class MixedEntityOutput(Answer):
+    """An entity with values of both sides, and the properties that either of them changed."""
+
+    entity_kind: EntityKindOutput
+    type_name: str
+    entity_id: str
+    ours: list[str]
+    theirs: list[str]
+
+
 class BranchMergeOutput(Answer):
     """What became of a merge; the last two only when the branch was to be deleted."""
 
@@ -241,6 +251,8 @@ class BranchMergeOutput(Answer):
     schema_changes: list[str] | None = None
     warnings: list[str] | None = None
     preferred: dict[str, str] | None = None
+    mixed_count: int | None = None
+    mixed: list[MixedEntityOutput] | None = None
     branch_deleted: bool | None = None
     branch_delete_error: str | None = None
 
@@ -256,3 +268,4 @@ class MergeConflictOutput(Answer):
     base: dict[str, Any] | None  # Any: JSON values
     ours: dict[str, Any] | None  # Any: JSON values
     theirs: dict[str, Any] | None  # Any: JSON values
+    properties: list[str] = Field(default_factory=list)

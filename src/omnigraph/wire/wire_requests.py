@@ -96,12 +96,13 @@ class BranchCreateRequest(Request):
 
 
 class BranchMergeRequest(Request):
-    """A merge; `prefer` is a side for all conflicts, or a side by kind."""
+    """A merge by `property` or `entity`; `prefer` is a side for all conflicts, or one by kind."""
 
     source: str
     target: str | None = None
     delete_branch: bool = False
     prefer: str | dict[str, str] | None = None
+    by: str | None = None
     message: str | None = None
     if_commit: str | None = None
     key: str | None = None

@@ -104,6 +104,7 @@ class Both:
     def merge(self, source: str, target: str, prefer: Prefer | None = None) -> str | None:
         """The outcome, or None where both sides conflict; twice is as good as once."""
         base = self.model.base(self.model.head(target), self.model.head(source))
+        self._agree_on_entities(source, target, prefer)
         expected = _answer(lambda: self.model.merge(source, target, prefer))
         branch, before = self.branch(target), self.branch(target).head.id
         plan = branch.plan_merge(source, prefer=prefer)
@@ -123,6 +124,16 @@ class Both:
         assert self.model.merge(source, target) == "already_up_to_date"
         self.agree_on(target)
         return expected
+
+    def _agree_on_entities(self, source: str, target: str, prefer: Prefer | None) -> None:
+        """A merge of whole entities would conflict where that of the model does."""
+        other = self.model.copy()
+        expected = _answer(lambda: other.merge(source, target, prefer, by="entity"))
+        plan = self.branch(target).plan_merge(source, prefer=prefer, by="entity")
+        if isinstance(expected, MergeConflicts):
+            _agree_on_conflicts(expected, MergeConflictError(plan.conflicts))
+        else:
+            assert plan.conflicts == ()
 
     def revert(self, branch: str, number: int, prefer: Prefer | None = None) -> None:
         expected = _answer(lambda: self.model.revert(number, branch, prefer))

@@ -68,9 +68,9 @@ def test_a_merge_speaks_of_its_two_sides(
         (_age("dan", 1), _age("dan", 2), "dan was changed by the commit, and again since: age"),
         (_age("dan", 1), _remove("dan"), "dan was changed by the commit, and deleted since"),
         (
-            _remove("dan"),
-            _put("dan", 1),
-            "dan was deleted by the commit, and is there again with other values: age",
+            _remove("alice"),
+            _put("alice", 1),
+            "alice was deleted by the commit, and is there again with other values: age",
         ),
     ],
 )

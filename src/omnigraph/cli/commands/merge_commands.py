@@ -40,6 +40,14 @@ _PREFER = Annotated[
         " conflict, which may be repeated.",
     ),
 ]
+_BY = Annotated[
+    str | None,
+    typer.Option(
+        "--by",
+        metavar="property|entity",
+        help="Compare entities property by property (the default), or whole.",
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -64,6 +72,7 @@ def merge(  # noqa: PLR0913 — one parameter for each option
         bool, typer.Option("--delete-branch", help="End the merged branch afterwards.")
     ] = False,
     prefer: _PREFER = None,
+    by: _BY = None,
     message: MESSAGE = None,
     if_commit: IF_COMMIT = None,
     key: KEY = None,
@@ -72,17 +81,18 @@ def merge(  # noqa: PLR0913 — one parameter for each option
 ) -> None:
     """Bring what a branch changed into another one, in one commit."""
     _require_no_commit(is_dry_run, is_deleted or None, message, if_commit, key)
-    address, preferred = scope.resolve_address(), _parse_preferences(prefer)
+    address, preferred = scope.resolve_address(), _parse_preferences(prefer, by)
     with open_graph(scope, address) as graph:
         branch = graph.branch(target)
         if is_dry_run:
-            _show_plan(branch.plan_merge(source, prefer=preferred), is_json=is_json)
+            _show_plan(branch.plan_merge(source, prefer=preferred, by=by), is_json=is_json)
             return
         echo_write(scope, "branch merge", address)
         with handle_interrupts(lambda: _UNSURE):
             result = branch.merge(
                 source,
                 prefer=preferred,
+                by=by,
                 delete_branch=is_deleted,
                 message=message,
                 if_commit=if_commit,
@@ -98,6 +108,7 @@ def revert(  # noqa: PLR0913 — one parameter for each option
     commit: COMMIT,
     branch: BRANCH = MAIN_BRANCH,
     prefer: _PREFER = None,
+    by: _BY = None,
     message: MESSAGE = None,
     if_commit: IF_COMMIT = None,
     key: KEY = None,
@@ -106,16 +117,16 @@ def revert(  # noqa: PLR0913 — one parameter for each option
 ) -> None:
     """Undo what a commit changed, in a new commit."""
     _require_no_commit(is_dry_run, message, if_commit, key)
-    address, preferred = scope.resolve_address(), _parse_preferences(prefer)
+    address, preferred = scope.resolve_address(), _parse_preferences(prefer, by)
     with open_graph(scope, address) as graph:
         target = graph.branch(branch)
         if is_dry_run:
-            _show_plan(target.plan_revert(commit, prefer=preferred), is_json=is_json)
+            _show_plan(target.plan_revert(commit, prefer=preferred, by=by), is_json=is_json)
             return
         echo_write(scope, "revert", address)
         with handle_interrupts(lambda: _UNSURE):
             result = target.revert(
-                commit, prefer=preferred, message=message, if_commit=if_commit, key=key
+                commit, prefer=preferred, by=by, message=message, if_commit=if_commit, key=key
             )
     show(Merged(result), is_json=is_json)
 
@@ -125,6 +136,7 @@ def cherry_pick(  # noqa: PLR0913 — one parameter for each option
     commit: COMMIT,
     branch: BRANCH = MAIN_BRANCH,
     prefer: _PREFER = None,
+    by: _BY = None,
     message: MESSAGE = None,
     if_commit: IF_COMMIT = None,
     key: KEY = None,
@@ -133,16 +145,16 @@ def cherry_pick(  # noqa: PLR0913 — one parameter for each option
 ) -> None:
     """Change on a branch what a commit of another one changed there, in a new commit."""
     _require_no_commit(is_dry_run, message, if_commit, key)
-    address, preferred = scope.resolve_address(), _parse_preferences(prefer)
+    address, preferred = scope.resolve_address(), _parse_preferences(prefer, by)
     with open_graph(scope, address) as graph:
         target = graph.branch(branch)
         if is_dry_run:
-            _show_plan(target.plan_cherry_pick(commit, prefer=preferred), is_json=is_json)
+            _show_plan(target.plan_cherry_pick(commit, prefer=preferred, by=by), is_json=is_json)
             return
         echo_write(scope, "cherry-pick", address)
         with handle_interrupts(lambda: _UNSURE):
             result = target.cherry_pick(
-                commit, prefer=preferred, message=message, if_commit=if_commit, key=key
+                commit, prefer=preferred, by=by, message=message, if_commit=if_commit, key=key
             )
     show(Merged(result), is_json=is_json)
 
@@ -161,8 +173,10 @@ def _show_plan(plan: MergePlan, *, is_json: bool) -> None:
         raise typer.Exit(FAILED)
 
 
-def _parse_preferences(given: list[str] | None) -> dict[str, str] | None:
+def _parse_preferences(given: list[str] | None, by: str | None) -> dict[str, str] | None:
     """The side for each kind of conflict; one alone stands for all kinds."""
+    if by not in (None, "property", "entity"):
+        raise typer.BadParameter(f"--by: '{by}' is neither 'property' nor 'entity'")
     from omnigraph.errors import InvalidArgumentError
     from omnigraph.writers.merge.conflict_kinds import parse_preferences
 

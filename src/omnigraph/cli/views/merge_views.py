@@ -113,6 +113,10 @@ def _format_done(done: MergeSummary) -> Iterator[str]:
     yield from align_columns(rows, right={2, 3, 4})
     yield from (f"schema: {escape_unprintable(step)}" for step in done.schema_steps)
     yield from (f"warning: {escape_unprintable(warning)}" for warning in done.warnings)
+    for entity in done.mixed:
+        yield escape_unprintable(f"merged from both sides: {entity}")
+    if done.mixed_count > len(done.mixed):
+        yield f"… and {done.mixed_count - len(done.mixed)} more from both sides"
     yield from (f"preferred {side} in {kind}" for kind, side in done.preferred.items())
 
 

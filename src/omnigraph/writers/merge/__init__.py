@@ -8,8 +8,11 @@ a cherry-pick and a revert differ only in their base and their source.
     three_way         the whole way from three views to a merged change, and fast-forwards
     merge_sides       the three views, and which of them are on one line
     merged_schema     the schema of the merged state, and its columns on each side
+    located_rows      where entities lie on a side, and whether two sides have them alike
     row_rules         what becomes of every entity that theirs changed, as a change of the target
+    property_rules    what becomes of each property of an entity that both sides changed
     conflict_kinds    the kinds of conflicts, the preferred side of each, and their messages
+    merge_choices     what the caller decides: by property or entity, and whose side counts
     merge_conflicts   schema, row and rule conflicts as one list, with the states of all sides
     merge_commit      from a merged change to a transaction, or to its conflicts
 """

@@ -31,6 +31,7 @@ from omnigraph.writers.merge.conflict_kinds import (
 )
 from omnigraph.writers.merge.merge_sides import MergeSides
 from omnigraph.writers.merge.merged_schema import MergedSchema, MergedType, SchemaConflict, SideType
+from omnigraph.writers.merge.property_rules import name_columns
 from omnigraph.writers.merge.row_rules import KINDS, RowOutcomes
 from omnigraph.writers.validate import Findings
 from omnigraph.writers.validate.unique_groups import UniqueGroup, groups_of
@@ -206,10 +207,15 @@ class _TypeImages:
             return replace(conflict, base=self._base.get(id_), theirs=self._theirs.get(id_))
         images = select_differing((self._base.get(id_), self._ours.get(id_), self._theirs.get(id_)))
         base, ours, theirs = images
-        message = conflict.message
-        if conflict.kind in KINDS and ours is not None and theirs is not None:
-            message += f": {', '.join(sorted(_iter_differing_names(ours, theirs)))}"
-        return replace(conflict, base=base, ours=ours, theirs=theirs, message=message)
+        if conflict.kind not in KINDS or ours is None or theirs is None:
+            return replace(conflict, base=base, ours=ours, theirs=theirs)
+        names = conflict.properties or tuple(sorted(_iter_differing_names(ours, theirs)))
+        if base is not None:
+            base, ours, theirs = (_select_names(each, set(names)) for each in (base, ours, theirs))
+        message = f"{conflict.message}: {', '.join(names)}"
+        return replace(
+            conflict, base=base, ours=ours, theirs=theirs, message=message, properties=names
+        )
 
 
 def _iter_differing_names(ours: EntityImage, theirs: EntityImage) -> Iterator[str]:
@@ -221,11 +227,27 @@ def _iter_row_conflicts(
 ) -> Iterator[EntityConflict]:
     key = verdicts.type_.key
     ids = verdicts.ids.take(pa.array(places)).to_pylist()
+    named = _name_open_properties(verdicts, places)
     for place, id_ in zip(places.tolist(), ids, strict=True):
         kind = KINDS[verdicts.kinds[place]]
         is_gone = not verdicts.ours.is_there[place]
         message = format_row_message(action, kind, f"{key.name} '{id_}'", is_ours_gone=is_gone)
-        yield EntityConflict(kind, str(key.kind), key.name, id_, message)
+        yield EntityConflict(
+            kind, str(key.kind), key.name, id_, message, properties=tuple(named.get(place, ()))
+        )
+
+
+def _name_open_properties(
+    verdicts: RowOutcomes, places: np.ndarray[tuple[int], np.dtype[np.intp]]
+) -> dict[int, list[str]]:
+    """The properties that both sides changed differently, by the place of their entity."""
+    mixed, names = verdicts.mixed, name_columns(verdicts.type_.shape)
+    found: dict[int, list[str]] = {}
+    listed = np.isin(mixed.places, places)
+    for part in mixed.parts:
+        for place in mixed.places[part.is_open & listed].tolist():
+            found.setdefault(place, []).extend(names[column] for column in part.columns)
+    return {place: sorted(each) for place, each in found.items()}
 
 
 def _build_rule_conflict(key: TypeKey, violation: Violation) -> EntityConflict:

@@ -12,9 +12,10 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from omnigraph.rows.columns import TableShape, build_table_shape
+from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape, build_table_shape
 from omnigraph.rows.view import View, table_types_of
 from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKey
+from omnigraph.schema.catalog import EdgeType
 from omnigraph.schema.identity_map import map_identities
 from omnigraph.schema.merging import (
     DroppedElement,
@@ -76,6 +77,8 @@ class MergedType:
     base: SideType | None
     ours: SideType | None
     theirs: SideType | None
+    # Columns that are merged as one value: the ends of an edge, a text and the vector made of it.
+    groups: tuple[tuple[str, ...], ...] = ()
 
     @property
     def is_adoptable(self) -> bool:
@@ -297,8 +300,9 @@ def _build_merged_schema(
     types = {}
     for key in table_types_of(accepted.catalog):
         shape = build_table_shape(accepted, key)
-        found = (_build_side_type(places.get(key), shape) for places in sides)
-        types[key] = MergedType(key, shape, *found)
+        before, mine, other = (_build_side_type(places.get(key), shape) for places in sides)
+        groups = tuple(_iter_groups(accepted, shape))
+        types[key] = MergedType(key, shape, before, mine, other, groups)
     is_ours = merge.schema.source == ours.source and accepted == ours.accepted
     return MergedSchema(
         source=merge.schema.source,
@@ -309,6 +313,16 @@ def _build_merged_schema(
         conflicts=merge.conflicts,
         steps=() if is_ours else tuple(plan_steps(ours.accepted, accepted)),
     )
+
+
+def _iter_groups(accepted: AcceptedSchema, shape: TableShape) -> Iterator[tuple[str, ...]]:
+    type_ = table_types_of(accepted.catalog)[shape.type_key]
+    if isinstance(type_, EdgeType):
+        yield SOURCE_COLUMN, TARGET_COLUMN
+    for name, column in shape.columns.items():
+        embed = type_.properties[name].embed
+        if embed is not None:
+            yield shape.columns[embed.source], column
 
 
 @dataclass(frozen=True, slots=True)

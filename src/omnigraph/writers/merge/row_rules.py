@@ -1,30 +1,26 @@
 """The row rules: what becomes of every entity that theirs changed since the base.
 
 Values decide. What theirs left alone stays as ours has it; what only theirs changed becomes
-theirs; what both left in the same state stays; anything else is a conflict.
+theirs; what both left in the same state stays. What both changed is decided by the property rules,
+or is a conflict if entities are merged whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.changes.row_comparison import compare_stored_rows
-from omnigraph.changes.rows_by_id import fetch_keys
-from omnigraph.changes.type_pairs import ColumnPair, is_heavy
+from omnigraph.changes.type_pairs import is_heavy
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN
-from omnigraph.rows.comparison import to_numpy
-from omnigraph.rows.view import View, table_types_of
+from omnigraph.rows.view import table_types_of
 from omnigraph.schema.accepted_schema import TypeKind
 from omnigraph.storage.tables.pins import Pin
-from omnigraph.storage.tables.row_ids import ROW_ID
-from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.graph_change import (
     COPIES,
@@ -38,41 +34,22 @@ from omnigraph.writers.merge.conflict_kinds import (
     DIVERGENT_UPDATE,
     THEIRS,
 )
+from omnigraph.writers.merge.located_rows import (
+    LocatedRows,
+    Mask,
+    Places,
+    compare_rows,
+    locate_on_ours,
+    locate_on_theirs,
+    locate_rows,
+)
+from omnigraph.writers.merge.merge_choices import MergeBy, MergeChoices
 from omnigraph.writers.merge.merge_sides import MergeSides
-from omnigraph.writers.merge.merged_schema import MergedSchema, MergedType, SideType, conform_rows
-
-Mask: TypeAlias = npt.NDArray[np.bool_]
-RowIds: TypeAlias = npt.NDArray[np.uint64]
-
-# So many rows are read as fast as some ids are looked up in an index.
-NEW_ROWS_MAX: Final = 16_384
+from omnigraph.writers.merge.merged_schema import MergedSchema, MergedType, conform_rows
+from omnigraph.writers.merge.property_rules import MixedRows, ThreeRows, mix_rows, read_mixed_rows
 
 # The order in which `RowOutcomes.kinds` numbers them.
 KINDS: Final = (DIVERGENT_INSERT, DIVERGENT_UPDATE, DELETE_VS_UPDATE)
-
-
-@dataclass(frozen=True)
-class LocatedRows:
-    """Some ids on one side: which of them exist, and their row ids; 0 for the others."""
-
-    view: View
-    side_type: SideType | None
-    is_there: Mask
-    row_ids: RowIds
-
-    @property
-    def table(self) -> Table:
-        """The table of the type on this side."""
-        assert self.side_type is not None, "no row exists without a table"
-        return self.view.open_table(self.side_type.key)
-
-    def select_row_ids(self, places: npt.NDArray[np.intp]) -> pa.Array:
-        """The row ids at some places."""
-        return pa.array(self.row_ids[places])
-
-    def select_rows(self, places: npt.NDArray[np.intp]) -> LocatedRows:
-        """The same for some of the ids."""
-        return replace(self, is_there=self.is_there[places], row_ids=self.row_ids[places])
 
 
 @dataclass(frozen=True)
@@ -80,22 +57,34 @@ class RowOutcomes:
     """What becomes of the entities of a type that theirs changed, in the order of ids.
 
     `is_taken` are those that become what theirs made of them. `kinds` has for every conflict the
-    place of its kind in KINDS, and -1 for the others; `is_open` are undecided conflicts.
+    place of its kind in KINDS, and -1 for the others; `is_open` are undecided conflicts. `mixed`
+    are those that both sides changed, if they are merged by property.
     """
 
     type_: MergedType
     ids: pa.Array
-    base: LocatedRows
-    ours: LocatedRows
-    theirs: LocatedRows
+    rows: ThreeRows
     is_taken: Mask
     is_open: Mask
     kinds: npt.NDArray[np.int8]
+    mixed: MixedRows
+
+    @property
+    def ours(self) -> LocatedRows:
+        """The entities on ours."""
+        return self.rows.ours
+
+    @property
+    def theirs(self) -> LocatedRows:
+        """The entities on theirs."""
+        return self.rows.theirs
 
     @property
     def is_written(self) -> Mask:
-        """Those that get the values of theirs."""
-        return self.is_taken & self.theirs.is_there
+        """Those that get values of theirs."""
+        found = self.is_taken & self.theirs.is_there
+        found[self.mixed.places] = self.mixed.is_written
+        return found
 
     @property
     def is_deleted(self) -> Mask:
@@ -109,12 +98,12 @@ class RowOutcomes:
 
 
 def resolve_rows(
-    type_: MergedType, sides: MergeSides, ids: pa.Array, preferences: Mapping[str, str]
+    type_: MergedType, sides: MergeSides, ids: pa.Array, choices: MergeChoices
 ) -> RowOutcomes:
     """The verdicts on the candidates of one type; those that theirs did not change have none."""
     ordered = ids.take(pc.sort_indices(ids)).cast(pa.utf8())
-    base = _locate_rows(sides.base, type_.base, ordered)
-    theirs = _locate_on_theirs(type_, sides, ordered)
+    base = locate_rows(sides.base, type_.base, ordered)
+    theirs = locate_on_theirs(type_, sides, ordered)
     is_changed = compare_rows(type_, base, theirs, shares_copies=sides.do_theirs_descend)
     places = np.flatnonzero(is_changed)
     changed, base, theirs = (
@@ -122,126 +111,36 @@ def resolve_rows(
         base.select_rows(places),
         theirs.select_rows(places),
     )
-    ours = _locate_on_ours(type_, sides, changed, base)
+    ours = locate_on_ours(type_, sides, changed, base)
     is_ours_changed = compare_rows(type_, base, ours, shares_copies=sides.do_ours_descend)
     is_conflict = is_ours_changed.copy()
     both = np.flatnonzero(is_ours_changed)
     is_conflict[both] = compare_rows(type_, ours.select_rows(both), theirs.select_rows(both))
-    kinds = _classify_conflicts(base, ours, theirs, is_conflict)
-    sides_of = np.array([preferences.get(kind, "") for kind in (*KINDS, "")])[kinds]
-    return RowOutcomes(
-        type_,
-        changed,
-        base,
-        ours,
-        theirs,
-        is_taken=~is_ours_changed | (is_conflict & (sides_of == THEIRS)),
-        is_open=is_conflict & (sides_of == ""),
-        kinds=kinds,
-    )
+    rows = ThreeRows(base, ours, theirs)
+    kinds = _classify_conflicts(rows, is_conflict)
+    mixed = _mix_conflicts(type_, rows, is_conflict, choices)
+    kinds[mixed.places[~mixed.is_clash]] = -1
+    sides_of = np.array([choices.prefer.get(kind, "") for kind in (*KINDS, "")])[kinds]
+    is_theirs, is_decided = sides_of == THEIRS, sides_of != ""
+    mixed = mixed.prefer_sides(is_theirs[mixed.places], is_decided[mixed.places])
+    is_taken = ~is_ours_changed | ((kinds >= 0) & is_theirs)
+    is_taken[mixed.places] = False
+    is_open = (kinds >= 0) & ~is_decided
+    return RowOutcomes(type_, changed, rows, is_taken, is_open, kinds, mixed)
 
 
-def compare_rows(
-    type_: MergedType, left: LocatedRows, right: LocatedRows, *, shares_copies: bool = False
-) -> Mask:
-    """Which of the ids are not in the same state on two sides."""
-    found: Mask = left.is_there != right.is_there
-    is_open = left.is_there & right.is_there
-    if shares_copies and is_open.any() and left.table.pin.path == right.table.pin.path:
-        is_open &= left.row_ids != right.row_ids
-    places = np.flatnonzero(is_open)
-    if not len(places):
-        return found
-    pairs, lost = pair_columns(type_, left, right)
-    ours, theirs = (
-        (left.table, left.select_row_ids(places)),
-        (right.table, right.select_row_ids(places)),
-    )
-    found[places] = compare_stored_rows(ours, theirs, pairs)
-    if lost:
-        # A property that only the left side knows: it differs where it holds a value.
-        found[places] |= compare_stored_rows(theirs, ours, lost)
-    return found
+def _mix_conflicts(
+    type_: MergedType, rows: ThreeRows, is_conflict: Mask, choices: MergeChoices
+) -> MixedRows:
+    is_mixed = is_conflict & rows.ours.is_there & rows.theirs.is_there
+    if choices.by is MergeBy.ENTITY:
+        is_mixed = np.zeros_like(is_conflict)
+    return mix_rows(type_, rows, np.flatnonzero(is_mixed))
 
 
-def pair_columns(
-    type_: MergedType, left: LocatedRows, right: LocatedRows
-) -> tuple[list[ColumnPair], list[ColumnPair]]:
-    """The columns of both sides that mean the same, and those that only the left side has."""
-    assert left.side_type is not None
-    assert right.side_type is not None
-    ours, theirs = left.side_type.columns, right.side_type.columns
-    ends = (SOURCE_COLUMN, TARGET_COLUMN) if type_.key.kind is TypeKind.EDGE else ()
-    pairs = [ColumnPair(end, end) for end in ends]
-    lost: list[ColumnPair] = []
-    for field in type_.shape.schema:
-        name = field.name
-        if name in theirs:
-            pairs.append(ColumnPair(ours.get(name), theirs[name], is_heavy(field)))
-        elif name in ours:
-            lost.append(ColumnPair(None, ours[name], is_heavy(field)))
-    return pairs, lost
-
-
-def _locate_rows(view: View, there: SideType | None, ids: pa.Array) -> LocatedRows:
-    if there is None or not len(ids):
-        return LocatedRows(view, there, np.zeros(len(ids), np.bool_), np.zeros(len(ids), np.uint64))
-    return _locate_found(view, there, ids, fetch_keys(view, there.key, ids))
-
-
-def _locate_found(view: View, there: SideType, ids: pa.Array, found: pa.Table) -> LocatedRows:
-    """Where the ids are, given the rows of those that were found."""
-    found = found.combine_chunks()
-    places = pc.index_in(ids, value_set=found[ID_COLUMN].cast(ids.type))
-    is_there: Mask = to_numpy(places.is_valid())
-    row_ids = found[ROW_ID].combine_chunks().cast(pa.uint64()).take(places)
-    return LocatedRows(view, there, is_there, to_numpy(row_ids.fill_null(0)).astype(np.uint64))
-
-
-def _locate_on_theirs(type_: MergedType, sides: MergeSides, ids: pa.Array) -> LocatedRows:
-    """The ids on theirs: a copy written since the base is in a fragment that the base lacks."""
-    if type_.base is None or type_.theirs is None or not sides.do_theirs_descend:
-        return _locate_rows(sides.theirs, type_.theirs, ids)
-    before, now = sides.base.open_table(type_.base.key), sides.theirs.open_table(type_.theirs.key)
-    new = set(now.fragment_ids).difference(before.fragment_ids)
-    if before.pin.path != now.pin.path or now.count_rows_in(new) > NEW_ROWS_MAX:
-        return _locate_rows(sides.theirs, type_.theirs, ids)
-    rows = now.scan_fragments(new, columns=[ID_COLUMN, ROW_ID])
-    located = _locate_found(sides.theirs, type_.theirs, ids, rows)
-    return _with_others(located, ids, np.flatnonzero(~located.is_there))
-
-
-def _with_others(known: LocatedRows, ids: pa.Array, places: npt.NDArray[np.intp]) -> LocatedRows:
-    """The same with the ids at some places looked for in the whole table."""
-    others = _locate_rows(known.view, known.side_type, ids.take(pa.array(places)))
-    is_there, row_ids = known.is_there.copy(), known.row_ids.copy()
-    is_there[places], row_ids[places] = others.is_there, others.row_ids
-    return replace(known, is_there=is_there, row_ids=row_ids)
-
-
-def _locate_on_ours(
-    type_: MergedType, sides: MergeSides, ids: pa.Array, base: LocatedRows
-) -> LocatedRows:
-    """The ids on ours: looked for only if ours may have them elsewhere than the base."""
-    if type_.base is None or type_.ours is None:
-        return _locate_rows(sides.ours, type_.ours, ids)
-    before = sides.base.snapshot.pins[str(type_.base.key)]
-    now = sides.ours.snapshot.pins[str(type_.ours.key)]
-    alike = replace(base, view=sides.ours, side_type=type_.ours)
-    if now == before:
-        return alike
-    written = sides.find_written_ids(now.path) if now.path == before.path else None
-    if written is None:
-        return _locate_rows(sides.ours, type_.ours, ids)
-    places = np.flatnonzero(to_numpy(pc.is_in(ids, value_set=written.to_array().cast(ids.type))))
-    return _with_others(alike, ids, places)
-
-
-def _classify_conflicts(
-    base: LocatedRows, ours: LocatedRows, theirs: LocatedRows, is_conflict: Mask
-) -> npt.NDArray[np.int8]:
-    is_delete = ~(ours.is_there & theirs.is_there)
-    kinds = np.where(~base.is_there, 0, np.where(is_delete, 2, 1))
+def _classify_conflicts(rows: ThreeRows, is_conflict: Mask) -> npt.NDArray[np.int8]:
+    is_delete = ~(rows.ours.is_there & rows.theirs.is_there)
+    kinds = np.where(~rows.base.is_there, 0, np.where(is_delete, 2, 1))
     return np.where(is_conflict, kinds, -1).astype(np.int8)
 
 
@@ -275,22 +174,29 @@ def build_type_change(verdicts: RowOutcomes, *, adopted: Pin | None) -> TypeChan
     return TypeChange(
         shape=verdicts.type_.shape,
         mode=WriteMode.UPSERT,
-        rows=_read_rows(verdicts, verdicts.theirs, written, is_light=adopted is not None),
+        rows=_read_written_rows(verdicts, is_light=adopted is not None),
         deleted=verdicts.ids.take(pa.array(deleted)),
         known_copies=_build_copies(verdicts, np.concatenate([written, deleted])),
         adopted=adopted,
     )
 
 
-def _read_rows(
-    verdicts: RowOutcomes,
-    side: LocatedRows,
-    places: np.ndarray[tuple[int], np.dtype[np.intp]],
-    *,
-    is_light: bool,
-) -> pa.Table:
-    """Rows of a side in the shape of the merged type; light ones come without vectors and blobs."""
-    shape = verdicts.type_.shape
+def _read_written_rows(verdicts: RowOutcomes, *, is_light: bool) -> pa.Table:
+    """The merged entities in the order of ids; light ones come without vectors and blobs."""
+    theirs = np.flatnonzero(verdicts.is_taken & verdicts.theirs.is_there)
+    rows = _read_rows(verdicts, theirs, is_light=is_light)
+    mixed = verdicts.mixed.places[verdicts.mixed.is_written]
+    if not len(mixed):
+        return rows
+    assert not is_light, "a table is adopted only where ours changed nothing"
+    more = read_mixed_rows(verdicts.mixed, verdicts.type_.shape, verdicts.ours, verdicts.theirs)
+    order = np.argsort(np.concatenate([theirs, mixed]))
+    return pa.concat_tables([rows, more]).take(pa.array(order))
+
+
+def _read_rows(verdicts: RowOutcomes, places: Places, *, is_light: bool) -> pa.Table:
+    """Rows of theirs in the shape of the merged type."""
+    side, shape = verdicts.theirs, verdicts.type_.shape
     kept = [field.name for field in shape.schema if not (is_light and is_heavy(field))]
     if not len(places):
         return shape.schema.empty_table().select(kept)
@@ -303,9 +209,7 @@ def _read_rows(
     return pa.table([shaped[name] for name in kept], schema=pa.schema(fields))
 
 
-def _build_copies(
-    verdicts: RowOutcomes, places: np.ndarray[tuple[int], np.dtype[np.intp]]
-) -> pa.Table:
+def _build_copies(verdicts: RowOutcomes, places: Places) -> pa.Table:
     """The copies of ours that the change replaces or ends."""
     is_edge = verdicts.type_.key.kind is TypeKind.EDGE
     schema = EDGE_COPIES if is_edge else COPIES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import Final, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from omnigraph.versioning.id_sets import IdSet
 from omnigraph.versioning.record import Bulk, Changed, ChangeSet, Maintenance, Record, Spilled
 from omnigraph.writers import prepare
 from omnigraph.writers.graph_change import GraphChange
+from omnigraph.writers.merge.merge_choices import MergeChoices
 from omnigraph.writers.merge.merge_conflicts import (
     MergeConflicts,
     join_conflicts,
@@ -29,12 +30,24 @@ from omnigraph.writers.merge.merge_conflicts import (
 )
 from omnigraph.writers.merge.merge_sides import MergeSides
 from omnigraph.writers.merge.merged_schema import MergedSchema, MergedType, merge_view_schemas
+from omnigraph.writers.merge.property_rules import MixedEntity, list_mixed_entities
 from omnigraph.writers.merge.row_rules import (
     RowOutcomes,
     build_type_change,
     find_adoptable,
     resolve_rows,
 )
+
+# A screen of entities that are merged from both sides; all of them are counted.
+MIXED_LISTED_MAX: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class MixedEntities:
+    """How many entities get values of both sides, and the first of them."""
+
+    count: int = 0
+    listed: tuple[MixedEntity, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -55,24 +68,25 @@ class MergedChange:
     counts: Mapping[TypeKey, Counts]
     reads: Mapping[str, ReadSet]
     preferred: Mapping[str, str]
+    mixed: MixedEntities
     conflicts: MergeConflicts
 
 
 def merge_three_way(
-    sides: MergeSides, preferences: Mapping[str, str], *, is_forward: bool = False
+    sides: MergeSides, choices: MergeChoices, *, is_forward: bool = False
 ) -> MergedChange:
     """Bring what theirs changed since the base into ours; `is_forward` says ours is as the base."""
     by_name = sides.is_matched_by_name
     schema = merge_view_schemas(sides.base, sides.ours, sides.theirs, by_name=by_name)
     forwarded = find_fast_forwards(sides, schema) if is_forward else {}
-    verdicts = list(_iter_outcomes(sides, schema, preferences, known=forwarded))
+    verdicts = list(_iter_outcomes(sides, schema, choices, known=forwarded))
     pins = {key: find_adoptable(type_, schema, sides) for key, type_ in schema.types.items()}
     changes = {
         each.type_.key: build_type_change(each, adopted=pins[each.type_.key]) for each in verdicts
     }
     change = {key: each for key, each in changes.items() if each is not None}
     new = (key for key, type_ in schema.types.items() if type_.ours is None)
-    used = set().union(*(each.list_preferred(preferences) for each in verdicts))
+    used = set().union(*(each.list_preferred(choices.prefer) for each in verdicts))
     return MergedChange(
         sides=sides,
         schema=schema,
@@ -81,7 +95,8 @@ def merge_three_way(
         forwarded=forwarded,
         counts=_count_types(sides, schema, verdicts, forwarded),
         reads=dict(_iter_reads(verdicts)),
-        preferred={kind: preferences[kind] for kind in sorted(used)},
+        preferred={kind: choices.prefer[kind] for kind in sorted(used)},
+        mixed=_list_mixed(verdicts),
         conflicts=join_conflicts(
             [list_schema_conflicts(schema.conflicts), list_row_conflicts(verdicts, sides.action)]
         ),
@@ -91,7 +106,7 @@ def merge_three_way(
 def _iter_outcomes(
     sides: MergeSides,
     schema: MergedSchema,
-    preferences: Mapping[str, str],
+    choices: MergeChoices,
     *,
     known: Collection[TypeKey],
 ) -> Iterator[RowOutcomes]:
@@ -101,7 +116,7 @@ def _iter_outcomes(
         type_ = None if pair.new is None else by_theirs.get(pair.new)
         # A type that either side has dropped is about the schema.
         if type_ is not None and not _is_fast_forward(type_, sides):
-            yield resolve_rows(type_, sides, ids, preferences)
+            yield resolve_rows(type_, sides, ids, choices)
 
 
 def _list_candidates(
@@ -133,6 +148,15 @@ def _count_types(
         rows = 0 if ours is None else sides.ours.snapshot.pins[str(ours.key)].rows
         found[key] = count_change(change, rows_before=rows)
     return {key: found[key] for key in schema.types if key in found and found[key].total}
+
+
+def _list_mixed(verdicts: list[RowOutcomes]) -> MixedEntities:
+    listed: list[MixedEntity] = []
+    for each in verdicts:
+        room = MIXED_LISTED_MAX - len(listed)
+        listed += list_mixed_entities(each.mixed, each.type_, each.ids, listed_max=room)
+    count = sum(int(np.count_nonzero(each.mixed.is_of_both)) for each in verdicts)
+    return MixedEntities(count, tuple(listed))
 
 
 def _count_outcomes(verdicts: RowOutcomes) -> Counts:

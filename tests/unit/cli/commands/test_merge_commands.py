@@ -96,6 +96,7 @@ def test_conflicts_are_a_document_for_programs(run: Run, review: Path, folder: P
         "base": {"age": 41},
         "ours": {"age": 43},
         "theirs": {"age": 42},
+        "properties": ["age"],
     }
 
 

@@ -1,0 +1,263 @@
+"""The property rules: what becomes of the properties of an entity that both sides changed.
+
+Each is compared on its own. What only one side changed is taken from there; what both sides
+changed differently is a conflict of that property. Properties that belong together are one value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.changes.row_comparison import BLOBS_AT_ONCE, VECTORS_AT_ONCE, compare_columns
+from omnigraph.changes.type_pairs import is_heavy
+from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
+from omnigraph.schema.accepted_schema import TypeKey
+from omnigraph.schema.catalog import SOURCE, TARGET
+from omnigraph.storage.tables.blob_columns import is_blob
+from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.writers.merge.located_rows import LocatedRows, Mask, Places, read_columns
+from omnigraph.writers.merge.merged_schema import MergedType
+
+
+@dataclass(frozen=True)
+class ThreeRows:
+    """The same entities on all three sides."""
+
+    base: LocatedRows
+    ours: LocatedRows
+    theirs: LocatedRows
+
+    def select_rows(self, places: Places) -> ThreeRows:
+        """The same for some of the entities."""
+        return ThreeRows(*(side.select_rows(places) for side in self))
+
+    def __iter__(self) -> Iterator[LocatedRows]:
+        return iter((self.base, self.ours, self.theirs))
+
+
+@dataclass(frozen=True)
+class PartOutcomes:
+    """What becomes of one property, or of some that belong together, in rows of both sides.
+
+    `is_ours` and `is_theirs` are rows in which only that side changed it, `is_clash` those in which
+    both did and differ. `is_taken` are rows that get the value of theirs, `is_open` undecided ones.
+    """
+
+    columns: tuple[str, ...]
+    is_ours: Mask
+    is_theirs: Mask
+    is_clash: Mask
+    is_taken: Mask
+    is_open: Mask
+
+
+@dataclass(frozen=True, slots=True)
+class MixedEntity:
+    """An entity with values of both sides, and the properties that either of them changed."""
+
+    type_key: TypeKey
+    entity_id: str
+    ours: tuple[str, ...]
+    theirs: tuple[str, ...]
+
+    def __str__(self) -> str:
+        sides = dict.fromkeys(self.theirs, "theirs") | dict.fromkeys(self.ours, "ours")
+        parts = (f"{name}: {side}" for name, side in sorted(sides.items()))
+        return f"{self.type_key.name} '{self.entity_id}' ({', '.join(parts)})"
+
+
+@dataclass(frozen=True)
+class MixedRows:
+    """Entities that both sides changed; `places` are theirs among those that theirs changed."""
+
+    places: Places
+    parts: tuple[PartOutcomes, ...]
+
+    @property
+    def is_clash(self) -> Mask:
+        """Rows with a property that both sides changed differently."""
+        return self._fold([part.is_clash for part in self.parts])
+
+    @property
+    def is_open(self) -> Mask:
+        """Rows with an undecided property, which stay as ours has them."""
+        return self._fold([part.is_open for part in self.parts])
+
+    @property
+    def is_written(self) -> Mask:
+        """Rows that get a value of theirs."""
+        return self._fold([part.is_taken for part in self.parts]) & ~self.is_open
+
+    @property
+    def is_of_both(self) -> Mask:
+        """Written rows that keep a change of ours, too."""
+        kept = [part.is_ours | (part.is_clash & ~part.is_taken) for part in self.parts]
+        return self.is_written & self._fold(kept)
+
+    def prefer_sides(self, takes_theirs: Mask, is_decided: Mask) -> MixedRows:
+        """The same with the conflicts of some rows decided, each for one side."""
+        parts = (
+            replace(
+                part,
+                is_taken=part.is_taken | (part.is_open & takes_theirs),
+                is_open=part.is_open & ~is_decided,
+            )
+            for part in self.parts
+        )
+        return replace(self, parts=tuple(parts))
+
+    def _fold(self, masks: list[Mask]) -> Mask:
+        found: Mask = np.logical_or.reduce([np.zeros(len(self.places), np.bool_), *masks])
+        return found
+
+
+def mix_rows(type_: MergedType, rows: ThreeRows, places: Places) -> MixedRows:
+    """Compare the entities at some places property by property; conflicts stay open."""
+    if not len(places):
+        return MixedRows(places, ())
+    found = _compare_properties(type_.shape, rows.select_rows(places))
+    parts = []
+    for columns in list_parts(type_):
+        is_ours, is_theirs, is_other = (
+            np.logical_or.reduce([found[name][number] for name in columns]) for number in range(3)
+        )
+        clash = is_ours & is_theirs & is_other
+        parts.append(
+            PartOutcomes(
+                columns=columns,
+                is_ours=is_ours & ~is_theirs,
+                is_theirs=is_theirs & ~is_ours,
+                is_clash=clash,
+                is_taken=is_theirs & ~is_ours,
+                is_open=clash,
+            )
+        )
+    return MixedRows(places, tuple(parts))
+
+
+def list_parts(type_: MergedType) -> list[tuple[str, ...]]:
+    """The columns of a type, those that belong together in one tuple."""
+    parts: dict[str, tuple[str, ...]] = {
+        name: (name,) for name in type_.shape.schema.names if name != ID_COLUMN
+    }
+    for group in type_.groups:
+        joined = tuple(dict.fromkeys(column for name in group for column in parts[name]))
+        parts.update(dict.fromkeys(joined, joined))
+    return list(dict.fromkeys(parts.values()))
+
+
+def read_mixed_rows(
+    mixed: MixedRows, shape: TableShape, ours: LocatedRows, theirs: LocatedRows
+) -> pa.Table:
+    """The merged entities that are written, in the order of their places."""
+    kept = np.flatnonzero(mixed.is_written)
+    places = mixed.places[kept]
+    ours, theirs = ours.select_rows(places), theirs.select_rows(places)
+    taken = {name: part.is_taken[kept] for part in mixed.parts for name in part.columns}
+    none = np.zeros(len(kept), np.bool_)
+    columns: dict[str, pa.ChunkedArray] = {}
+    for names in _group_columns(shape, shape.schema.names):
+        is_taken = taken.get(names[0], none)
+        if len(names) == 1 and is_heavy(shape.schema.field(names[0])):
+            columns[names[0]] = _read_heavy_column(shape, names[0], (ours, theirs), is_taken)
+            continue
+        mine, other = (read_columns(side, shape, names) for side in (ours, theirs))
+        columns |= {
+            name: _interleave(mine[name], other[name], taken.get(name, none)) for name in names
+        }
+    return pa.table([columns[each.name] for each in shape.schema], schema=shape.schema)
+
+
+def name_columns(shape: TableShape) -> dict[str, str]:
+    """What people call the columns of a table: its ends and properties."""
+    ends = {SOURCE_COLUMN: SOURCE, TARGET_COLUMN: TARGET}
+    return ends | {column: name for name, column in shape.columns.items()}
+
+
+def list_mixed_entities(
+    mixed: MixedRows, type_: MergedType, ids: pa.Array, *, listed_max: int
+) -> Iterator[MixedEntity]:
+    """The first of the entities that get values of theirs and keep those that ours changed."""
+    names = name_columns(type_.shape)
+    for row in np.flatnonzero(mixed.is_of_both)[:listed_max].tolist():
+        sides: tuple[list[str], list[str]] = ([], [])
+        for part in mixed.parts:
+            is_kept = bool(part.is_ours[row] or part.is_clash[row])
+            if part.is_taken[row] or is_kept:
+                sides[bool(part.is_taken[row])].extend(names[column] for column in part.columns)
+        ours, theirs = (tuple(sorted(each)) for each in sides)
+        yield MixedEntity(type_.key, ids[int(mixed.places[row])].as_py(), ours, theirs)
+
+
+def _compare_properties(shape: TableShape, rows: ThreeRows) -> dict[str, tuple[Mask, Mask, Mask]]:
+    """Of each column: where ours differs from the base, theirs from the base, and both."""
+    found: dict[str, tuple[Mask, Mask, Mask]] = {}
+    count = len(rows.base.is_there)
+    names = [name for name in shape.schema.names if name != ID_COLUMN]
+    for group in _group_columns(shape, names):
+        step = _count_rows_at_once(shape, group, count)
+        parts = [
+            _compare_columns(
+                shape, rows.select_rows(np.arange(start, min(start + step, count))), group
+            )
+            for start in range(0, count, step)
+        ]
+        for name in group:
+            ours, theirs, both = (
+                np.concatenate([part[name][number] for part in parts]) for number in range(3)
+            )
+            found[name] = (ours, theirs, both)
+    return found
+
+
+def _compare_columns(
+    shape: TableShape, rows: ThreeRows, names: Sequence[str]
+) -> dict[str, tuple[Mask, Mask, Mask]]:
+    base, ours, theirs = (read_columns(side, shape, names) for side in rows)
+    return {
+        name: (
+            compare_columns(base[name], ours[name]),
+            compare_columns(base[name], theirs[name]),
+            compare_columns(ours[name], theirs[name]),
+        )
+        for name in names
+    }
+
+
+def _group_columns(shape: TableShape, names: Sequence[str]) -> list[list[str]]:
+    """The light columns together, and each heavy one alone."""
+    heavy = [name for name in names if is_heavy(shape.schema.field(name))]
+    light = [name for name in names if name not in heavy]
+    return [light, *([name] for name in heavy)] if light else [[name] for name in heavy]
+
+
+def _count_rows_at_once(shape: TableShape, names: Sequence[str], rows: int) -> int:
+    field = shape.schema.field(names[0])
+    if not is_heavy(field):
+        return rows
+    return BLOBS_AT_ONCE if is_blob(field) else VECTORS_AT_ONCE
+
+
+def _interleave(ours: pa.ChunkedArray, theirs: pa.ChunkedArray, is_taken: Mask) -> pa.ChunkedArray:
+    """Each value from one of two columns; of nested types too."""
+    if not is_taken.any():
+        return ours
+    both = pa.chunked_array([*ours.chunks, *theirs.chunks], ours.type)
+    return both.take(pa.array(np.arange(len(is_taken)) + len(is_taken) * is_taken))
+
+
+def _read_heavy_column(
+    shape: TableShape, name: str, sides: tuple[LocatedRows, LocatedRows], is_taken: Mask
+) -> pa.ChunkedArray:
+    """A column of vectors or blobs: each value is read on the side that it is taken from."""
+    parts = [
+        read_columns(side.select_rows(np.flatnonzero(chosen)), shape, [name])[name]
+        for side, chosen in zip(sides, (~is_taken, is_taken), strict=True)
+    ]
+    both = pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
+    order = np.argsort(np.concatenate([np.flatnonzero(~is_taken), np.flatnonzero(is_taken)]))
+    return both.take(pa.array(order))
