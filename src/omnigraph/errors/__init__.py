@@ -71,6 +71,7 @@
     ├── ApprovalRequiredError         a run would replace data without an approval
     ├── TooManyRejectedError          a run would leave out more rows than its target tolerates
     ├── TooManyDeletedError           a run would delete more entities than a rule allows
+    ├── RunFencedError                a run of a pipeline that was given up wants to publish
     ├── TooFewRowsError               a run would load fewer rows than its target expects
     ├── ExpectationFailedError        rows of a run are not as a rule expects; carries the counts
     ├── RunFailedError                targets of a run failed; carries the id of the run
@@ -118,6 +119,7 @@ from omnigraph.errors.pipeline_errors import (
     PipelineInvalidError,
     PipelineNotFoundError,
     RunFailedError,
+    RunFencedError,
     SecretMissingError,
     SourceFailedError,
     SourceRefusedError,
@@ -252,6 +254,7 @@ __all__ = [
     "RemoteUnsupportedError",
     "ResourceLimitError",
     "RunFailedError",
+    "RunFencedError",
     "SchemaMovedError",
     "SecretMissingError",
     "SnapshotGoneError",

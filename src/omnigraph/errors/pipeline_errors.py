@@ -140,3 +140,16 @@ class RunFailedError(OmnigraphError):
     def __init__(self, message: str, *, run_id: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.run_id = run_id
+
+
+class RunFencedError(OmnigraphError):
+    """A run that was given up, because nothing was heard of it; nothing was committed since."""
+
+    code = "run_fenced"
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(
+            f"run {run_id} was given up by another run, because it gave no sign of life",
+            hint="look at the newer runs; the machine may have been suspended",
+        )
+        self.run_id = run_id

@@ -1,11 +1,12 @@
 """Random histories of sources against a model of the target: `python -m …source_histories 2000`.
 
 Files are written, rewritten with other values, put back as they were, removed, broken and mended;
-runs are killed at any object that they write, before their commit and after it; commits are
-reverted. Of four histories one has all records in every run, one only new files, one is a snapshot
-whose missing records are deleted up to a limit, and one change data that deletes. After every run
-that says it succeeded the graph is what the model says, and after a kill it is as before or as
-wanted. Records are loaded without Spark, so that thousands of histories take minutes.
+runs are killed at any object that they write, before their commit and after it, or given up while
+they work; commits are reverted. Of four histories one has all records in every run, one only new
+files, one is a snapshot whose missing records are deleted up to a limit, and one change data that
+deletes. After every run that says it succeeded the graph is what the model says, and after a kill
+it is as before or as wanted. Records are loaded without Spark, so that thousands of histories take
+minutes.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import pyarrow as pa
 
 import omnigraph
 from omnigraph import Branch
-from omnigraph.bulk.bulk_sources import BulkSource, stage_rows
+from omnigraph.bulk.bulk_sources import BulkSource, LoadCounts, stage_rows
 from omnigraph.bulk.splits import FileRange, GraphLocation, get_stores
 from omnigraph.engine import LoadResult
 from omnigraph.errors import OmnigraphError, SourceRefusedError
@@ -42,7 +43,18 @@ from omnigraph.storage import Objects, open_objects
 from omnigraph.storage.objects.faults import CRASHES, Fault, FaultyObjects, SimulatedCrash, Steps
 from unit.pipelines.definitions import PEOPLE, SCHEMA, catalog, read
 
-OPERATIONS = ("write", "rewrite", "restore", "remove", "bad", "kill", "stop", "revert", "run")
+OPERATIONS = (
+    "write",
+    "rewrite",
+    "restore",
+    "remove",
+    "bad",
+    "kill",
+    "stop",
+    "fence",
+    "revert",
+    "run",
+)
 KINDS = ("whole", "new", "snapshot", "changes")
 # More entities than these may not be missing in a snapshot.
 MISSING_MAX = 2
@@ -58,9 +70,9 @@ class FileRecords:
     """The records of the files of a slot; of an entity the one that was written last counts."""
 
     def __init__(self, running: RunContext, slot: Slot) -> None:
-        del running
+        self._running = running
         self._slot = slot
-        # Where the process ends: before its load, after it, or not at all.
+        # Where the process ends: before its load, after it, or not at all; or that it is given up.
         self.stop: str | None = None
 
     def load(self, branch: Branch, terms: LoadRequest) -> LoadResult:
@@ -70,7 +82,10 @@ class FileRecords:
         newest = find_latest([each for file in records for each in file])
         if self.stop == "before":
             raise KeyboardInterrupt
-        source = PeopleSource(newest, terms.target)
+        if self.stop == "fence":
+            liveness = self._running.ledger.liveness
+            liveness.fence(self._running.ledger.list_runs(limit=1)[0].id)
+        source = PeopleSource(newest, terms)
         made = branch.load(source, mode="merge", key=terms.key, message=terms.message)
         if self.stop == "after":
             raise KeyboardInterrupt
@@ -93,7 +108,7 @@ class PeopleSource(BulkSource):
     """The people of a run, and those that it deletes: what frames of Spark are otherwise."""
 
     newest: State
-    target: Target
+    terms: LoadRequest
 
     @property
     def skips_unchanged(self) -> bool:
@@ -103,11 +118,16 @@ class PeopleSource(BulkSource):
     @property
     def snapshot_types(self) -> frozenset[str]:
         """People, if the rule deletes what is missing."""
-        return frozenset(dict(iter_delete_limits(self.target, catalog())))
+        return frozenset(dict(iter_delete_limits(self.terms.target, catalog())))
 
     def accept_missing(self, type_name: str, missing: int, committed: int) -> None:
         """Refuse what the rule does not allow."""
-        require_delete_limit(self.target, catalog(), type_name, missing, committed)
+        require_delete_limit(self.terms.target, catalog(), type_name, missing, committed)
+
+    def accept_counts(self, counts: LoadCounts) -> None:
+        """Refuse what a run loads that was given up."""
+        del counts
+        self.terms.require_alive()
 
     def prepare_ranges(self, place: GraphLocation, folder: str) -> tuple[FileRange, ...]:
         """The rows to write, and the names of those that end."""
@@ -225,6 +245,13 @@ class History:
         """A process that is interrupted around its commit."""
         self.do_write()
         self._end_anywhere(None, self.chance.choice(("before", "after")))
+
+    def do_fence(self) -> None:
+        """A run that is given up while it works: it commits nothing, and the next one does."""
+        self.do_write()
+        ended = self._run(stop="fence")
+        assert {each.error_code for each in ended.targets} == {"run_fenced"}, ended.targets
+        assert self._read_state() == self.state
 
     def do_revert(self) -> None:
         """The last commit is undone: the next run of everything makes it again."""

@@ -155,8 +155,8 @@ def test_a_run_that_ends_at_any_object_is_made_up_for_by_the_next(
     tmp_path: Path, name: str
 ) -> None:
     faults = _faults(tmp_path, DEFINITIONS[name])
-    # A start, for each of two targets three marks and an event, and an end.
-    marks = 12 if name == "batches" else 10
+    # A start, for each of two targets three marks and an event, an end, and a heartbeat around.
+    marks = 14 if name == "batches" else 12
     assert len(faults) == marks * len((*CRASHES, *FAILURES))
     for fault in faults:
         pipeline, steps = _world(tmp_path / str(fault), DEFINITIONS[name]), fault.create_steps()

@@ -5,12 +5,14 @@ import os
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from omnigraph.errors import CorruptObjectError, StorageUnknownError
+from omnigraph.errors import CorruptObjectError, RunFencedError, StorageUnknownError
 from omnigraph.ids import generate_ulid
 from omnigraph.pipelines.ledger.run_ledger import (
     FAILED,
@@ -23,11 +25,17 @@ from omnigraph.pipelines.ledger.run_ledger import (
     RunLog,
     TargetRun,
     encode_target,
-    fold_events,
     status_of,
 )
+from omnigraph.pipelines.ledger.run_liveness import BEAT_S, LOST_AFTER_S
 from omnigraph.storage import Objects, open_objects
-from omnigraph.storage.objects.faults import Fault, FaultKind, FaultyObjects, Steps
+from omnigraph.storage.objects.faults import (
+    Fault,
+    FaultKind,
+    FaultyObjects,
+    SimulatedCrash,
+    Steps,
+)
 from omnigraph.storage.objects.layout import Entry
 
 TARGETS = (TargetRun("a/main", "a", "main", "k:a"), TargetRun("b/main", "b", "main", "k:b"))
@@ -119,14 +127,14 @@ def test_the_newest_runs_are_found_without_listing_old_ones(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 8, 9, 21])
-def test_the_last_batch_is_found_without_listing_any(tmp_path: Path, count: int) -> None:
+def test_the_last_batch_is_found_without_listing_them(tmp_path: Path, count: int) -> None:
     objects = Counted(open_objects(str(tmp_path / "ledger")))
     ledger = Ledger(objects, "people")
     for number in range(count):
         ledger.claim_batch(number, {"position": number})
     last, batch = ledger.find_last_batch() or (None, {})
     assert (last, batch["position"]) == (count - 1, count - 1)
-    assert objects.listed == 0
+    assert objects.listed == 1
 
 
 def test_an_event_whose_answer_was_lost_takes_nothing_from_the_next(tmp_path: Path) -> None:
@@ -140,13 +148,119 @@ def test_an_event_whose_answer_was_lost_takes_nothing_from_the_next(tmp_path: Pa
     assert run.is_over
 
 
-def test_a_run_whose_process_is_gone_is_interrupted() -> None:
-    here = {"event": "started", "at": "t", "host": socket.gethostname()}
+def _end_process(ledger: Ledger, *, host: str, pid: int, ago_s: float) -> str:
+    """A run that began some time ago, and did not say how it ended."""
+    run_id = generate_ulid(int((time.time() - ago_s) * 1000))
+    log = ledger.open_run_log(run_id)
+    log.add_event("started", {"slot": "s", "host": host, "pid": pid})
+    return run_id
+
+
+def _set_beat(folder: Path, run_id: str, ago_s: float) -> None:
+    path = folder / "ledger" / "__pipelines" / "people" / "beats" / f"{run_id}.json"
+    path.parent.mkdir(exist_ok=True, parents=True)
+    path.write_text("{}")
+    os.utime(path, (time.time() - ago_s,) * 2)
+
+
+def _status(ledger: Ledger, run_id: str) -> str:
+    run = ledger.find_run(run_id)
+    assert run is not None
+    return run.status
+
+
+def test_a_run_whose_process_is_gone_is_interrupted(tmp_path: Path) -> None:
+    ledger, here = _ledger(tmp_path), socket.gethostname()
     # No process has the highest number there can be.
-    gone = {**here, "pid": 2**22 + 1}
-    assert fold_events("r", "p", [gone]).status == INTERRUPTED
-    assert fold_events("r", "p", [{**here, "pid": os.getpid()}]).status == RUNNING
-    assert fold_events("r", "p", [{**gone, "host": "elsewhere"}]).status == RUNNING
+    gone = _end_process(ledger, host=here, pid=2**22 + 1, ago_s=0)
+    assert _status(ledger, gone) == INTERRUPTED
+    assert _status(ledger, _end_process(ledger, host=here, pid=os.getpid(), ago_s=0)) == RUNNING
+
+
+def test_a_run_of_another_host_is_interrupted_when_its_heartbeat_stops(tmp_path: Path) -> None:
+    ledger = _ledger(tmp_path)
+    alive, lost = (_end_process(ledger, host="elsewhere", pid=1, ago_s=900) for _ in range(2))
+    _set_beat(tmp_path, alive, BEAT_S)
+    _set_beat(tmp_path, lost, LOST_AFTER_S + 1)
+    assert [_status(ledger, run_id) for run_id in (alive, lost)] == [RUNNING, INTERRUPTED]
+    # Nor is a process of this host that has the number of one that is gone.
+    reused = _end_process(ledger, host=socket.gethostname(), pid=os.getpid(), ago_s=900)
+    _set_beat(tmp_path, reused, LOST_AFTER_S + 1)
+    assert _status(ledger, reused) == INTERRUPTED
+    assert sorted(ledger.liveness.fence_lost_runs()) == sorted([lost, reused])
+    # Should it go on after all, it beats again and publishes nothing.
+    _set_beat(tmp_path, lost, 0)
+    assert _status(ledger, lost) == INTERRUPTED
+    with pytest.raises(RunFencedError):
+        ledger.liveness.require_not_fenced(lost)
+    ledger.liveness.require_not_fenced(alive)
+
+
+def test_a_heartbeat_goes_on_until_the_run_ends(tmp_path: Path) -> None:
+    ledger, run_id = _ledger(tmp_path), generate_ulid()
+    path = tmp_path / "ledger" / "__pipelines" / "people" / "beats" / f"{run_id}.json"
+    with ledger.liveness.send_heartbeats(run_id, every_s=0.01):
+        os.utime(path, (0, 0))
+        deadline = time.monotonic() + 10
+        while path.stat().st_mtime == 0 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert path.stat().st_mtime > 0
+    assert not path.exists()
+
+
+def test_what_no_run_needs_is_pruned_from_a_ledger(tmp_path: Path) -> None:
+    ledger, now = _ledger(tmp_path), datetime.now(UTC)
+    day_ms, now_ms = 24 * 3_600_000, time.time_ns() // 1_000_000
+    old, waiting, beaten, empty, newest = (
+        generate_ulid(now_ms - days * day_ms) for days in (400, 300, 200, 100, 50)
+    )
+    target = encode_target(replace(TARGETS[0], status=SUCCEEDED))
+    for run_id in (old, waiting, beaten, empty, newest):
+        log, is_empty = ledger.open_run_log(run_id), run_id in (empty, newest)
+        log.add_event("started", {"slot": run_id, "targets": [] if is_empty else [target]})
+        if run_id == waiting:
+            log.record_target(replace(TARGETS[0], status=SUCCEEDED, awaits_review=True))
+        if run_id == beaten:
+            log.record_target(replace(TARGETS[0], status=SUCCEEDED))
+        log.add_event("finished", {"status": SUCCEEDED})
+    for number in range(5):
+        ledger.claim_batch(number, {"position": number})
+        ledger.finish_batch(number, old)
+    pruned = ledger.prune(now + timedelta(days=1))
+    assert (pruned.runs, pruned.batches) == (1, 4)
+    # The newest run with targets says what the next one has to do.
+    assert [run.id for run in ledger.list_runs()] == [newest, empty, beaten, waiting]
+    assert ledger.find_last_batch() == (4, {"format": 1, "position": 4})
+    assert ledger.is_batch_finished(4)
+    ledger.claim_batch(5, {"position": 5})
+    assert ledger.find_last_batch() == (5, {"format": 1, "position": 5})
+    assert ledger.prune(now - timedelta(days=60)).runs == 0
+
+
+def test_a_prune_that_is_killed_anywhere_is_finished_by_the_next(tmp_path: Path) -> None:
+    def remove(steps: Steps, folder: Path) -> None:
+        ledger = _ledger(folder)
+        now_ms = time.time_ns() // 1_000_000
+        for days in (3, 2, 1):
+            log = ledger.open_run_log(generate_ulid(now_ms - days * 24 * 3_600_000))
+            target = encode_target(replace(TARGETS[0], status=SUCCEEDED))
+            log.add_event("started", {"slot": "s", "targets": [target]})
+            log.add_event("finished", {"status": SUCCEEDED})
+        for number in range(3):
+            ledger.claim_batch(number, {"position": number})
+        faulty = FaultyObjects(open_objects(str(folder / "ledger")), steps)
+        with suppress(SimulatedCrash):
+            Ledger(faulty, "people").prune(datetime.now(UTC) + timedelta(days=1))
+        assert (ledger.find_last_batch() or (None,))[0] == 2
+        ledger.prune(datetime.now(UTC) + timedelta(days=1))
+        assert [run.status for run in ledger.list_runs()] == [SUCCEEDED]
+
+    number, steps = 0, Steps()
+    while not number or steps.has_fired:
+        number += 1
+        steps = Steps(Fault(number, FaultKind.CRASH_BEFORE, "delete"))
+        remove(steps, tmp_path / str(number))
+    assert number > 3
 
 
 @pytest.mark.parametrize(

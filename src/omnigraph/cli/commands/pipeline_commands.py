@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -27,10 +27,12 @@ from omnigraph.cli.views.pipeline_views import (
     PipelineRun,
     PipelineRuns,
     PipelineStatuses,
+    PrunedRuns,
     ScheduledRuns,
     ValidatedPipelines,
 )
 from omnigraph.cli.views.progress_bars import show_load_bars
+from omnigraph.durations import parse_duration
 from omnigraph.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -118,6 +120,7 @@ def register(app: typer.Typer) -> None:
     register_command(below, Capability.DIRECT, takes=ACTOR)(run)
     register_command(below, Capability.DIRECT)(status)
     register_command(below, Capability.DIRECT)(runs)
+    register_command(below, Capability.DIRECT)(prune)
     register_command(below, Capability.DIRECT, takes=ACTOR)(merge)
     register_command(below, Capability.DIRECT, takes=ACTOR)(schedule)
     register_command(below, Capability.DIRECT, takes=ACTOR)(backfill)
@@ -258,6 +261,36 @@ def runs(
             pipeline, resolver, limit=limit, is_awaiting_review=is_awaiting_review
         )
     show(PipelineRuns(found), is_json=is_json)
+
+
+def prune(
+    name: _NAME,
+    span: Annotated[
+        str,
+        typer.Option(
+            "--older-than", metavar="DUR", help="Only runs that began longer ago go: 12h, 7d, 2w."
+        ),
+    ],
+    folder: _FOLDER = _DEFAULT_FOLDER,
+    is_json: JSON = False,
+) -> None:
+    """Remove old runs from the ledger of a pipeline, and the positions of old batches.
+
+    The newest run stays, as do runs that are under way or wait for review. Graphs do not change.
+    """
+    seconds = parse_duration(span)
+    if seconds is None:
+        fail(f"'{span}' is not a time span", hint="write 90, 30s, 15m, 12h, 7d or 2w")
+    pipeline = _read_pipeline(name, folder)
+    resolver = _make_resolver(pipeline)
+    with resolver.hide_secrets_in_errors():
+        ledger = _import_module("ledger.run_ledger").Ledger.open(
+            resolver.resolve_ledger(), pipeline.name
+        )
+        show(
+            PrunedRuns(ledger.prune(datetime.now(UTC) - timedelta(seconds=seconds))),
+            is_json=is_json,
+        )
 
 
 def merge(

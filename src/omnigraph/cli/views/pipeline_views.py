@@ -11,7 +11,7 @@ from omnigraph.cli.views.output_streams import align_columns, format_count
 
 if TYPE_CHECKING:
     from omnigraph.pipelines.config.definition_validator import ValidationReport
-    from omnigraph.pipelines.ledger.run_ledger import Run, TargetRun
+    from omnigraph.pipelines.ledger.run_ledger import PrunedLedger, Run, TargetRun
     from omnigraph.pipelines.run.backfill import BackfilledSlot
     from omnigraph.pipelines.run.pipeline_inspection import PipelineStatus, RunPlan
     from omnigraph.pipelines.run.plan_sample import SampledRule
@@ -126,6 +126,24 @@ class PipelineRuns:
                 for target in run.targets
             ] or [(*head, "", "", "", "", run.error or "")]
         return align_columns(rows, right={5, 6, 7})
+
+
+@dataclass(frozen=True, slots=True)
+class PrunedRuns:
+    """What was removed from a ledger."""
+
+    pruned: PrunedLedger
+
+    def to_json(self) -> JsonObject:
+        """The document of `pipeline prune`."""
+        return {"runs_removed": self.pruned.runs, "batches_removed": self.pruned.batches}
+
+    def to_lines(self) -> Iterator[str]:
+        """One line."""
+        yield (
+            f"removed {format_count(self.pruned.runs, 'run')}, "
+            f"{format_count(self.pruned.batches, 'position')} of batches"
+        )
 
 
 @dataclass(frozen=True, slots=True)

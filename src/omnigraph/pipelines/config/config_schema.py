@@ -12,6 +12,7 @@ from omnigraph.pipelines.config.operations_schema import (
     DELETION_FIELDS,
     EXPECT_FIELD,
     EXPECTATION,
+    KEEP_RUNS,
     OP,
 )
 from omnigraph.pipelines.config.text_encodings import (
@@ -52,6 +53,7 @@ PIPELINE: Final = SectionSchema(
         FieldSpec(
             "env_file", FieldKind.TEXT, "A file of `NAME=value` lines, beside the definition."
         ),
+        KEEP_RUNS,
         FieldSpec(
             "ledger", FieldKind.TEXT, "Where runs are recorded; the first target's graph if absent."
         ),

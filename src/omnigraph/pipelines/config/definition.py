@@ -257,6 +257,8 @@ class Pipeline:
     env_file: Path | None = None
     ledger: str | None = None
     description: str | None = None
+    # How long the ledger keeps runs; None for ever.
+    keep_runs_s: int | None = None
     # Where the columns of a source are declared, by its name.
     column_positions: Mapping[str, Position] = field(
         default_factory=dict, repr=False, compare=False

@@ -104,6 +104,7 @@ def read_valid_parts(path: Path, findings: Findings) -> Pipeline:
         env_file=_resolve_path(section.find_text("env_file"), reader),
         ledger=_resolve_address(section.find_text("ledger"), reader),
         description=section.find_text("description"),
+        keep_runs_s=section.values["keep_runs"],
         column_positions=reader.column_positions,
     )
     if declared:

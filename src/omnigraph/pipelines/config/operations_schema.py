@@ -59,3 +59,8 @@ DELETION_FIELDS: Final = (
         "Delete the entities of the type that the source lacks, at most so many: `100`, `5%`.",
     ),
 )
+KEEP_RUNS: Final = FieldSpec(
+    "keep_runs",
+    FieldKind.SPAN,
+    "How long the ledger keeps runs; for ever if absent. The newest run always stays.",
+)

@@ -5,5 +5,6 @@ load that a target holds. Guarantee: an event is an object that is never replace
 written is decided by the records of the graph, by key; the ledger only speeds up the look-up.
 
     run_ledger    the events of runs, and the batches of followed sources
+    run_liveness  heartbeats of runs, and fences before those that were given up
     idempotency   the keys of a target, the loads of a pipeline on a branch, and known outcomes
 """

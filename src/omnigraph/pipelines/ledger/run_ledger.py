@@ -6,6 +6,8 @@ the ledger whether data was written: that is asked of the graph, by the key of t
     __pipelines/{pipeline}/runs/{run}/{n:04}.json     the events of a run, in order
     __pipelines/{pipeline}/batches/{n:08}.json        which part of a followed source is the n-th
     __pipelines/{pipeline}/finished/{n:08}.json       all targets have it
+
+`run_liveness` says of a run without an end whether it is under way.
 """
 
 from __future__ import annotations
@@ -14,15 +16,17 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
 from omnigraph.errors import CorruptObjectError
 from omnigraph.ids import decode_ulid_ms, generate_ulid, make_lowest_ulid
 from omnigraph.pipelines.ledger.rule_outcomes import RuleOutcome
+from omnigraph.pipelines.ledger.run_liveness import RunLiveness
 from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.storage import open_objects
 from omnigraph.storage.objects import layout
@@ -185,6 +189,14 @@ class Run:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class PrunedLedger:
+    """How much was removed from a ledger."""
+
+    runs: int
+    batches: int
+
+
 class Ledger:
     """The runs of one pipeline, in a store."""
 
@@ -192,6 +204,7 @@ class Ledger:
         self._objects = objects
         self._pipeline = pipeline
         self._folder = f"{FOLDER}/{pipeline}"
+        self.liveness = RunLiveness(objects, self._folder)
 
     @classmethod
     def open(cls, uri: str, pipeline: str) -> Ledger:
@@ -250,13 +263,14 @@ class Ledger:
 
     def find_last_batch(self) -> tuple[int, JsonObject] | None:
         """The newest part of a followed source that anybody named, and its number."""
-        # They are numbered without gaps: the last one is found without listing them.
-        if not self._is_batch_claimed(0):
+        # They are numbered without gaps from the oldest that is kept: few of them are read.
+        oldest = next(iter(self._objects.list(f"{self._folder}/batches")), None)
+        if oldest is None:
             return None
-        step = 1
-        while self._is_batch_claimed(step):
-            step *= 2
-        low, high = step // 2, step
+        low, step = _parse_number(oldest.path), 1
+        while self._is_batch_claimed(low + step):
+            low, step = low + step, step * 2
+        high = low + step
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if self._is_batch_claimed(middle) else (low, middle)
@@ -270,6 +284,53 @@ class Ledger:
         """Whether every target has a part of a followed source."""
         return self._objects.get(self._format_finished_path(number)) is not None
 
+    def prune(self, before: datetime) -> PrunedLedger:
+        """Remove what is older than a time, and that no later run needs.
+
+        The newest run stays, as do runs that are under way or wait for review, and the last batch.
+        """
+        folder, kept = f"{self._folder}/runs", self._list_kept_runs()
+        oldest = make_lowest_ulid(int(before.timestamp() * 1000))
+        paths: dict[str, list[str]] = {}
+        for entry in self._objects.list(folder):
+            run_id = entry.path.rsplit("/", 2)[1]
+            if run_id >= oldest:
+                break
+            if run_id not in kept:
+                paths.setdefault(run_id, []).append(entry.path)
+        runs = 0
+        for run_id, own in paths.items():
+            run = self._read_run(run_id, own)
+            if run.status != RUNNING and not run.awaits_review:
+                # The event that starts a run goes last: without its end, it was interrupted.
+                self._objects.delete(sorted(own, reverse=True))
+                self.liveness.delete(run_id)
+                runs += 1
+        return PrunedLedger(runs, self._prune_batches(before))
+
+    def _list_kept_runs(self) -> frozenset[str]:
+        """The newest run, and the newest one that came to its targets: the next run asks for it."""
+        found = set[str]()
+        for run in self.iter_newest_runs():
+            found.add(run.id)
+            if run.targets:
+                break
+        return frozenset(found)
+
+    def _prune_batches(self, before: datetime) -> int:
+        last = self.find_last_batch()
+        listed = self._objects.list(f"{self._folder}/batches") if last is not None else ()
+        count = 0
+        for entry in listed:
+            number = _parse_number(entry.path)
+            if last is None or number >= last[0] or entry.modified >= before.timestamp():
+                break
+            # In their order, so that those that are left have no gap.
+            self._objects.delete([entry.path])
+            self._objects.delete([self._format_finished_path(number)])
+            count += 1
+        return count
+
     def _is_batch_claimed(self, number: int) -> bool:
         return self._objects.get(self._format_batch_path(number)) is not None
 
@@ -280,15 +341,19 @@ class Ledger:
         return f"{self._folder}/finished/{number:08}.json"
 
     def _read_run(self, run_id: str, paths: list[str]) -> Run:
-        return fold_events(
-            run_id, self._pipeline, [self._read_event(path) for path in sorted(paths)]
-        )
+        events = [self._read_event(path) for path in sorted(paths)]
+        is_lost = partial(self.liveness.is_lost, run_id)
+        return fold_events(run_id, self._pipeline, events, is_lost=is_lost)
 
     def _read_event(self, path: str) -> JsonObject:
         document = read_document(self._objects, path)
         if document is None:
             raise CorruptObjectError(path, "it is gone")
         return document
+
+
+def _parse_number(path: str) -> int:
+    return int(path.rpartition("/")[2].removesuffix(".json"))
 
 
 class RunLog:
@@ -314,8 +379,14 @@ class RunLog:
         self.add_event("target", encode_target(target))
 
 
-def fold_events(run_id: str, pipeline: str, events: list[JsonObject]) -> Run:
-    """The run that events are about."""
+def fold_events(
+    run_id: str,
+    pipeline: str,
+    events: list[JsonObject],
+    *,
+    is_lost: Callable[[JsonObject], bool] = lambda _: False,
+) -> Run:
+    """The run that events are about; `is_lost` says of one without an end that it is not alive."""
     started = next((each for each in events if each.get("event") == "started"), {})
     finished = next((each for each in events if each.get("event") == "finished"), None)
     targets: dict[str, TargetRun] = {
@@ -324,7 +395,10 @@ def fold_events(run_id: str, pipeline: str, events: list[JsonObject]) -> Run:
     for event in events:
         if event.get("event") == "target":
             targets[event["target"]] = decode_target(event)
-    status = _determine_unfinished_status(started) if finished is None else finished["status"]
+    if finished is None:
+        status = INTERRUPTED if is_lost(started) else RUNNING
+    else:
+        status = finished["status"]
     if status != RUNNING:
         targets = {name: _mark_ended(target) for name, target in targets.items()}
     return Run(
@@ -347,19 +421,6 @@ def fold_events(run_id: str, pipeline: str, events: list[JsonObject]) -> Run:
 def _mark_ended(target: TargetRun) -> TargetRun:
     """A target of a run that is over: one that was being written is not any more."""
     return replace(target, status=INTERRUPTED) if target.status == RUNNING else target
-
-
-def _determine_unfinished_status(started: JsonObject) -> str:
-    """Running, unless its process was on this machine and is gone."""
-    if started.get("host") != socket.gethostname():
-        return RUNNING
-    try:
-        os.kill(int(started.get("pid", 0)), 0)
-    except (ProcessLookupError, ValueError, OverflowError):
-        return INTERRUPTED
-    except PermissionError:
-        return RUNNING
-    return RUNNING
 
 
 def status_of(targets: Iterator[TargetRun] | tuple[TargetRun, ...]) -> str:

@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import omnigraph
@@ -121,6 +122,7 @@ def run_with_records(
                 is_full=asked.is_full,
                 is_interval=is_interval,
             )
+            ledger.liveness.fence_lost_runs()
             slot = choose_slot(pipeline, sources, ledger, wanted)
         except BaseException as failure:
             log = ledger.start_run(running.build_start_event(asked.slot or "", None, ()))
@@ -171,7 +173,7 @@ class RunContext:
     def _record_end(self, log: RunLog) -> Iterator[None]:
         """Say in the ledger that a run failed or was stopped, whatever ends it."""
         try:
-            with raise_interruptions():
+            with raise_interruptions(), self.ledger.liveness.send_heartbeats(log.run_id):
                 yield
         except BaseException as failure:
             with suppress(OmnigraphError):
@@ -239,6 +241,7 @@ class RunContext:
             self.options.open_store(self.resolver.resolve_graph(target.graph)),
             rejects=self.resolver.resolve_rejects(target),
             progress=self.options.progress,
+            require_alive=partial(self.ledger.liveness.require_not_fenced, run_id),
         )
 
     def finish(self, slot: Slot, log: RunLog, targets: list[TargetRun]) -> Run:
@@ -247,6 +250,11 @@ class RunContext:
         log.add_event("finished", {"status": status})
         if slot.batch is not None and status == SUCCEEDED:
             self.ledger.finish_batch(slot.batch, log.run_id)
+        if self.pipeline.keep_runs_s is not None:
+            # What is not removed now, the next run removes.
+            with suppress(OmnigraphError):
+                kept = timedelta(seconds=self.pipeline.keep_runs_s)
+                self.ledger.prune(datetime.now(UTC) - kept)
         found = self.ledger.find_run(log.run_id)
         assert found is not None, "a run that was begun is in the ledger"
         return found

@@ -89,6 +89,8 @@ class TargetAttempt:
     store: Objects
     rejects: str | None = None
     progress: Any = None  # Any: what the load of frames takes
+    # Raises if the run was given up.
+    require_alive: Callable[[], None] = lambda: None
 
     @property
     def run_branch(self) -> str | None:
@@ -188,7 +190,13 @@ class TargetAttempt:
     def _load_records(self, branch: Branch, begun: TargetRun, records: RecordSource) -> TargetRun:
         rules: list[RuleOutcome] = []
         terms = LoadRequest(
-            self.target, begun.key, self._message, self.rejects, self.progress, rules
+            self.target,
+            begun.key,
+            self._message,
+            self.rejects,
+            self.progress,
+            rules,
+            require_alive=self.require_alive,
         )
         result = records.load(branch, terms)
         if result.is_repeated:
@@ -235,6 +243,7 @@ class TargetAttempt:
         assert self.target.run_branch is not None, "asked only where there is one"
         if not self.target.run_branch.is_automatic:
             return replace(loaded, awaits_review=True)
+        self.require_alive()
         merged = main.merge(branch, message=self._message)
         return replace(loaded, merged=merged.id or main.head.id)
 
@@ -339,6 +348,8 @@ class LoadRequest:
     rules: list[RuleOutcome] = field(default_factory=list)
     # How many records were read of sources of which Spark does not count them.
     records: dict[str, int] = field(default_factory=dict)
+    # Raises if the run was given up: asked before it publishes.
+    require_alive: Callable[[], None] = lambda: None
 
 
 def load_records(
@@ -371,6 +382,7 @@ def _load_rules(
     from omnigraph.pipelines.sources.provenance import RecordLocator  # noqa: PLC0415
 
     def accept(counts: LoadCounts) -> None:
+        terms.require_alive()
         terms.rules[:] = observer.check_expectations(counts.rejected_by_type)
         terms.records.update(counts.records_by_source)
         require_reject_limit(target, counts)

@@ -256,8 +256,8 @@ def _faults(folder: Path) -> list[Fault]:
 @pytest.mark.slow
 def test_a_file_that_comes_back_is_loaded_once_wherever_a_process_ends(tmp_path: Path) -> None:
     faults = _faults(tmp_path / "counted")
-    # A start, the key, three marks, an event and an end.
-    assert len(faults) == 7 * len((*CRASHES, *FAILURES))
+    # A start, the key, three marks, an event, an end, and a heartbeat around.
+    assert len(faults) == 9 * len((*CRASHES, *FAILURES))
     for fault in faults:
         world, steps = World(tmp_path / str(fault)), fault.create_steps()
         assert world.loads("A")
