@@ -140,6 +140,7 @@ BRANCH = READS | {
 }
 SNAPSHOT = READS | {
     "answer": Row(lambda it: it.answer(_request()), (read,)),
+    "answer_in_turn": Row(lambda it: it.answer_in_turn(_request()), (read,)),
     "answer_named": Row(lambda it: it.answer_named(_request()), (read,)),
     "at": Row(lambda it: it.at),
     "branch": Row(lambda it: it.branch),

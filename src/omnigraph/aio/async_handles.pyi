@@ -361,6 +361,7 @@ class AsyncSnapshot(AsyncHandle[Snapshot], of=Snapshot):
     async def answer_named(
         self, request: ReadRequest, engine: ReadEngine = "local"
     ) -> tuple[str, Result]: ...
+    async def answer_in_turn(self, request: ReadRequest) -> tuple[str, Result]: ...
     async def explain(
         self,
         text: QueryText,

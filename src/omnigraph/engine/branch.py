@@ -36,6 +36,7 @@ from omnigraph.engine.read_requests import (
     build_read_request,
     build_time_budget,
     read_query_text,
+    require_engine,
 )
 from omnigraph.engine.refs import StateRef, resolve
 from omnigraph.engine.retries import RETRIES_DEFAULT, retry_conflicts
@@ -224,7 +225,11 @@ class Branch(BranchReads, BranchMerges):
             settings=settings,
             cancel=cancel,
         )
-        return self.snapshot().answer(request, engine)
+        if require_engine(engine) == "spark" or self._session.resources.log.is_remote:
+            # To look for a commit takes long there, and other reads would wait for that.
+            return self.snapshot().answer(request, engine)
+        with self._session.admit_read(request.text, request.name):
+            return self.snapshot().answer_in_turn(request)[1]
 
     def explain(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,

@@ -21,6 +21,7 @@ from omnigraph.errors import (
     SnapshotGoneError,
     StorageError,
 )
+from omnigraph.execution.admission import AdmissionSlot
 from omnigraph.policy.acts import Act, Action
 from omnigraph.rows.view import View, open_view
 from omnigraph.storage.objects import layout
@@ -142,6 +143,10 @@ class Session:
         """A snapshot with its schema and its tables."""
         resources = self.resources
         return open_view(snapshot, resources.schemas, resources.storage.tables)
+
+    def admit_read(self, text: str, name: str | None) -> AdmissionSlot:
+        """The context of one run of a read: short ones run one after the other."""
+        return self.resources.reads.turns.admit(text, name)
 
     @contextmanager
     def guard_reads(self, snapshot: Snapshot) -> Iterator[None]:

@@ -143,6 +143,8 @@ def prepare_read(
         is_partial=is_partial,
         budget=budget,
     )
+    if resources.reads.is_search(plan, view):
+        resources.reads.turns.exclude(request.text, request.name)
     options = ReadOptions(environment.access, budget)
     return PreparedRead(resources.reads, view, plan, bound, environment.now_ms(), options)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -61,6 +60,7 @@ class Snapshot:
     def __init__(self, session: Session, at: versioning.Snapshot) -> None:
         self._session = session
         self._at = at
+        self._opened: View | None = None
 
     @property
     def at(self) -> versioning.Snapshot:
@@ -110,9 +110,12 @@ class Snapshot:
         self._session.require_open()
         return self._view
 
-    @cached_property
+    @property
     def _view(self) -> View:
-        return self._session.open_view(self._at)
+        # Not a cached property: all snapshots would share its lock.
+        if self._opened is None:
+            self._opened = self._session.open_view(self._at)
+        return self._opened
 
     def query(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,
@@ -152,10 +155,18 @@ class Snapshot:
         self, request: ReadRequest, engine: ReadEngine = "local"
     ) -> tuple[str, Result]:
         """The name of the read of a request, which its text may leave out, and its result."""
-        chosen = require_engine(engine)
+        if require_engine(engine) == "spark":
+            with self._session.guard_reads(self._at):
+                read = self._prepare(request)
+                return read.plan.name, read.run_on_spark()
+        with self._session.admit_read(request.text, request.name):
+            return self.answer_in_turn(request)
+
+    def answer_in_turn(self, request: ReadRequest) -> tuple[str, Result]:
+        """What `answer_named` does, for a caller that has admitted the read."""
         with self._session.guard_reads(self._at):
             read = self._prepare(request)
-            return read.plan.name, read.run_on_spark() if chosen == "spark" else read.run()
+            return read.plan.name, read.run()
 
     def explain(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,

@@ -6,7 +6,7 @@ not on the order of rows in files, on an index, on a cache or on the access path
 cancellation are bounded by the budget of the request.
 
     executor            runs and explains plans: requirements, access path, plan
-    admission           short reads run one at a time, long reads beside them
+    admission           short reads run one at a time, long reads and searches beside them
     query_budget        the bounds and options of one request
     execution_context   what every operator of one read is given
     sources             nodes and edges by number: whole types, index look-ups, or one table

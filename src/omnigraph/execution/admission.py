@@ -15,8 +15,11 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from collections.abc import Hashable
 from types import TracebackType
 from typing import Final
+
+from omnigraph.lru_cache import LruCache
 
 # A read with more work than this gains from a second core what it loses to other threads.
 SHORT_S: Final = 0.005
@@ -28,22 +31,26 @@ HANDOVER_S_MAX: Final = 0.05
 # Then it has a turn again: maybe it waited for a cold file, or for a thread that has ended.
 BESIDE_GROWTH: Final = 4
 BESIDE_RUNS_MAX: Final = 64
+# Texts whose work is remembered; a longer one, with its data written into it, is hardly run twice.
+TEXTS_MAX: Final = 1_024
+TEXT_LENGTH_MAX: Final = 64 * 1024
 
 
 class PlanTiming:
     """How much work the last run of a plan was, and whether it waited; at first not known."""
 
-    __slots__ = ("_beside", "_left", "seconds")
+    __slots__ = ("_beside", "_left", "may_wait", "seconds")
 
     def __init__(self) -> None:
         self.seconds = SHORT_S
+        self.may_wait = False
         self._beside = 0
         self._left = 0
 
     @property
     def is_short(self) -> bool:
         """Whether the next run is expected to be short, and may keep others waiting."""
-        return self.seconds < SHORT_S and not self._left
+        return self.seconds < SHORT_S and not self._left and not self.may_wait
 
     def note_turn(self, passed_s: float) -> None:
         """Remember a run that kept others waiting; its work is measured beside them, if at all."""
@@ -110,6 +117,27 @@ class TurnQueue:
         except ValueError:
             return False
         return True
+
+
+class ReadTurns:
+    """The turns of the reads of one graph, whose work is known by their texts."""
+
+    def __init__(self) -> None:
+        self.queue = TurnQueue()
+        self._timings: LruCache[Hashable, PlanTiming] = LruCache(TEXTS_MAX)
+
+    def admit(self, text: str, name: str | None) -> AdmissionSlot:
+        """The place of one run of a read, from the look for its snapshot to its last row."""
+        if len(text) > TEXT_LENGTH_MAX:
+            return AdmissionSlot(self.queue, PlanTiming())
+        timing = self._timings.get((text, name))
+        return AdmissionSlot(self.queue, timing or self._timings.put((text, name), PlanTiming()))
+
+    def exclude(self, text: str, name: str | None) -> None:
+        """Give a read no turn any more, since it may wait for something else than other reads."""
+        timing = self._timings.get((text, name))
+        if timing is not None:
+            timing.may_wait = True
 
 
 class AdmissionSlot:

@@ -9,7 +9,7 @@ from typing import Any
 
 from omnigraph.embedding.embedder import TimeLimitedEmbedder
 from omnigraph.errors import EmbeddingError
-from omnigraph.execution.admission import AdmissionSlot, TurnQueue
+from omnigraph.execution.admission import ReadTurns
 from omnigraph.execution.execution_context import Embedder, ExecutionContext
 from omnigraph.execution.optimizer.access_path import AccessPathChooser
 from omnigraph.execution.optimizer.explain_plan import Explained
@@ -35,7 +35,7 @@ class QueryExecutor:
         self.planner = Planner()
         self._paths = AccessPathChooser(sources)
         self._embed = embed
-        self._short = TurnQueue()
+        self.turns = ReadTurns()
 
     def run(
         self,
@@ -47,22 +47,18 @@ class QueryExecutor:
         options: ReadOptions = DEFAULT_OPTIONS,
     ) -> Result:
         """The result of a plan; `now` is the millisecond of the request."""
-        planned = self.planner.get_plan(plan, view.catalog)
-        params = {**params, NOW_NAME: now}
-        if planned.timing is None:
-            return self._execute(planned.query, view, params, options)
-        with AdmissionSlot(self._short, planned.timing):
-            return self._execute(planned.query, view, params, options)
-
-    def _execute(
-        self, query: AnalyzedPlan, view: View, params: Params, options: ReadOptions
-    ) -> Result:
+        query = self.planner.get_plan(plan, view.catalog).query
         started = time.monotonic()
-        context = self._prepare_context(query, view, params, options)
+        context = self._prepare_context(query, view, {**params, NOW_NAME: now}, options)
         found = self.planner.run(query.plan, context)
         if options.access is Access.AUTO and not isinstance(context.source, TopologySource):
             self._paths.warmup.record_read(view, query.types, time.monotonic() - started)
         return found
+
+    def is_search(self, plan: ReadPlan, view: View) -> bool:
+        """Whether a plan ranks or matches texts, and may wait for a model that makes vectors."""
+        query = self.planner.get_plan(plan, view.catalog).query
+        return query.rank is not None or bool(query.text_matches)
 
     def explain(
         self,

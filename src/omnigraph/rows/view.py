@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -70,13 +69,15 @@ class View:
         """The table of a type at this snapshot."""
         return self.tables.open(self.snapshot.pins[str(type_key)])
 
-    @cached_property
+    @property
     def _schema_shapes(self) -> _SchemaShapes:
-        with _shapes_lock:
-            found = _shapes_by_schema.get(self.schema)
-            if found is None:
-                found = _shapes_by_schema[self.schema] = _SchemaShapes(self.accepted)
-            return found
+        # Each read has a view of its own: without the lock, which all of them would wait for.
+        found = _shapes_by_schema.get(self.schema)
+        if found is None:
+            with _shapes_lock:
+                made = _SchemaShapes(self.accepted)
+                found = _shapes_by_schema.setdefault(self.schema, made)
+        return found
 
 
 def open_view(snapshot: Snapshot, schemas: Schemas, tables: Tables) -> View:

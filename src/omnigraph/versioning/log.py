@@ -88,7 +88,9 @@ class Log:
     def __init__(self, objects: Objects) -> None:
         self.objects = objects
         self.floors = Floors(objects)
-        self._hint_every = REMOTE_HINT_EVERY if objects.uri.startswith("s3://") else 1
+        # Whether to look for a newer entry asks a server.
+        self.is_remote = objects.uri.startswith("s3://")
+        self._hint_every = REMOTE_HINT_EVERY if self.is_remote else 1
         self._lock = threading.Lock()
         self._entries = EntryCache()
         self._heads: LruCache[str, Head] = LruCache(CACHED_HEADS_MAX)

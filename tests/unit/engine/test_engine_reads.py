@@ -17,6 +17,7 @@ from omnigraph import errors
 from omnigraph.engine.graph import open_on
 from omnigraph.engine.resources import Environment
 from omnigraph.execution.query_budget import Access
+from omnigraph.policy.acts import Act
 from places import fresh_uri, storage_of
 from unit.engine.company import company
 
@@ -155,3 +156,34 @@ def test_a_snapshot_is_a_graph_of_networkx(tmp_path: Path) -> None:
             snapshot.to_networkx(types=["Nobody"])
         with pytest.raises(errors.InvalidArgumentError):
             snapshot.to_networkx(types="Person")
+
+
+def test_a_short_read_has_its_turn_from_before_it_is_compiled_and_a_search_has_none(
+    tmp_path: Path,
+) -> None:
+    asked: list[bool] = []
+
+    class Watch:
+        limits_types = False
+
+        def has_query_limits(self, _actor: str | None) -> bool:
+            return False
+
+        def check(self, _actor: str | None, _act: Act) -> None:
+            asked.append(opened.branch().session.resources.reads.turns.queue.is_taken)
+
+        check_some = check
+
+    schema = "node Note { name: String @key  body: String @index }"
+    with omnigraph.create(fresh_uri(tmp_path / "notes.omni"), schema=schema) as graph:
+        graph.branch().mutate('query q() { insert Note { name: "a", body: "b" } }')
+        with omnigraph.open(graph.uri, policy=Watch()) as opened:
+            main = opened.branch()
+            seen = {}
+            for test in ('$n.name = "a"', 'search($n.body, "b")'):
+                asked.clear()
+                text = f"query q() {{ match {{ $n: Note {test} }} return {{ $n.name }} }}"
+                for source in (*5 * (main,), *5 * (main.snapshot(),)):
+                    source.query(text)
+                seen[test] = [any(asked[:5]), any(asked[5:])]
+    assert list(seen.values()) == [[True, True], [False, False]]

@@ -12,9 +12,11 @@ from omnigraph.execution.admission import (
     BESIDE_GROWTH,
     BESIDE_RUNS_MAX,
     SHORT_S,
+    TEXT_LENGTH_MAX,
     WAIT_S_MAX,
     AdmissionSlot,
     PlanTiming,
+    ReadTurns,
     TurnQueue,
 )
 
@@ -134,7 +136,7 @@ def test_a_turn_that_is_given_to_an_interrupted_thread_goes_on_to_the_next() -> 
         late.start()
         signal.setitimer(signal.ITIMER_REAL, 1.5 * WAIT_S_MAX)
         # The alarm comes while it is overdue; the turn is given to it before it stops waiting.
-        lane._began = time.monotonic() + WAIT_S_MAX
+        lane._began = time.monotonic() + 1
         with pytest.raises(KeyboardInterrupt):
             lane.wait()
     finally:
@@ -149,3 +151,16 @@ def test_a_failure_ends_the_turn() -> None:
     with pytest.raises(ValueError, match="no"), AdmissionSlot(lane, pace):
         raise ValueError("no")
     assert not lane.is_taken
+
+
+def test_a_text_has_a_turn_from_its_second_run_on_unless_it_is_long_or_may_wait() -> None:
+    reads, turns = ReadTurns(), {}
+    texts = ["short", "search", "x" * (TEXT_LENGTH_MAX + 1)]
+    for text in 2 * texts:
+        with reads.admit(text, None):
+            turns[text] = reads.queue.is_taken
+            if text == "search":
+                reads.exclude(text, None)
+    assert list(turns.values()) == [True, False, False]
+    with reads.admit("short", "another name"):
+        assert not reads.queue.is_taken

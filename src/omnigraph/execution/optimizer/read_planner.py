@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 
 from omnigraph.errors import ExecutionError
-from omnigraph.execution.admission import PlanTiming
 from omnigraph.execution.batch import (
     Batch,
     concatenate_batches,
@@ -57,8 +56,6 @@ class CachedPlan:
 
     query: AnalyzedPlan
     is_factorizable: bool
-    # None for searches, which may wait for a model that makes vectors.
-    timing: PlanTiming | None
     physical: PhysicalPlan | None = None
     ordered_pattern: OrderedPattern | None = None
 
@@ -76,9 +73,7 @@ class Planner:
         if known is not None and known.query.plan is plan:
             return known
         query = analyze_plan(plan, catalog)
-        is_search = bool(query.text_matches) or query.rank is not None
-        timing = None if is_search else PlanTiming()
-        return self._known.put(id(plan), CachedPlan(query, is_factorizable(query), timing))
+        return self._known.put(id(plan), CachedPlan(query, is_factorizable(query)))
 
     def run(self, plan: ReadPlan, context: ExecutionContext) -> Result:
         """The result of a plan."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -47,6 +46,8 @@ class DenseEntities:
 
     rows: DenseRows
     shape: TableShape
+    # What was asked for by name: Any, a piece of any kind.
+    _used: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def count(self) -> int:
@@ -147,10 +148,6 @@ class DenseEntities:
         if found is None:
             found = self._used.setdefault(name, find())
         return found
-
-    @cached_property
-    def _used(self) -> dict[str, Any]:  # Any: what was asked for by name
-        return {}
 
     def _load_column(self, name: str) -> DenseColumn:
         parts = self.rows.parts
