@@ -21,6 +21,7 @@ Packages and modules, from the public surface down to the leaves; each imports o
     operator_config servers, profiles, defaults and credentials of a user
     wire            the documents that servers and clients exchange, and the routes
     engine          graphs, branches and snapshots as programs use them
+    inference       a draft of a schema from data files and frames
     bulk            loads of any size, cut into splits
     writers         loads, mutations, migrations and merges as transactions
     changes         the real changes between two commits
@@ -94,6 +95,7 @@ if TYPE_CHECKING:
     )
     from omnigraph.engine import create_graph as create
     from omnigraph.engine import open_graph as open  # noqa: A004
+    from omnigraph.inference import infer_schema
 
 # Here, because every later failure on such a platform would be an obscure one.
 if sys.platform == "win32":
@@ -151,12 +153,14 @@ __all__ = [
     "connect_async",
     "create",
     "errors",
+    "infer_schema",
     "open",
 ]
 
 _ABOVE = {
     "connect": "omnigraph.connection",
     "connect_async": "omnigraph.connection",
+    "infer_schema": "omnigraph.inference",
 } | {name: "omnigraph.aio" for name in __all__ if name.startswith("Async")}
 _ENGINE = {name: name for name in __all__} | {"create": "create_graph", "open": "open_graph"}
 

@@ -112,3 +112,18 @@ def test_lint_takes_a_graph_or_a_schema_file(run: Run, store: Path) -> None:
     neither = run("lint", *query)
     assert neither.exit_code == 1
     assert "--schema" in neither.stderr
+
+
+def test_a_schema_is_inferred_from_files(run: Run, answer: Answer, tmp_path: Path) -> None:
+    people, knows = tmp_path / "team-people.v2.csv", tmp_path / "knows.csv"
+    people.write_text("handle,age\nann,30\nbob,\n")
+    knows.write_text("from,to\nann,bob\n")
+    inferred = run("schema", "infer", people, f"Knows={knows}")
+    assert inferred.stdout == (
+        "node TeamPeople {\n  handle: String @key\n  age: I64?\n}\n\n"
+        "edge Knows: TeamPeople -> TeamPeople {\n  @key(@src, @dst)\n}\n"
+    )
+    assert answer("schema", "infer", people, f"Knows={knows}") == {"schema_source": inferred.stdout}
+    alone = run("schema", "infer", knows)
+    assert alone.exit_code == 1
+    assert "give the source of the nodes" in alone.stderr

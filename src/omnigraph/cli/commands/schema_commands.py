@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -53,6 +54,7 @@ def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
     below = add_group(app, "schema", "Work with schema files and the schema of a graph.")
     register_command(below, Capability.LOCAL)(check)
+    register_command(below, Capability.LOCAL)(infer)
     register_command(below, Capability.DATA, takes=WRITE_FLAGS, names=("show", "get"))(show_schema)
     register_command(below, Capability.DIRECT, takes=STORE_FLAGS)(plan)
     register_command(below, Capability.DATA, takes=WRITE_FLAGS)(apply)
@@ -80,6 +82,33 @@ def check(
             print_lines(_format_summary(path, compiled.catalog))
     if compiled.catalog is None:
         raise typer.Exit(FAILED)
+
+
+def infer(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[TYPE=]PATH...",
+            help="A .csv, .parquet, .orc or .jsonl file of one type, named by the file or by TYPE;"
+            " or JSON lines that name their types.",
+        ),
+    ],
+    is_json: JSON = False,
+) -> None:
+    """Print a schema for data files: a draft to be read, mended and given to `init`."""
+    from omnigraph.inference import infer_schema
+
+    text = infer_schema(dict(map(_split_source, sources)))
+    show(Fields({"schema_source": text}, text.rstrip("\n")), is_json=is_json)
+
+
+def _split_source(source: str) -> tuple[str, str]:
+    """The type and the path of `Person=people.csv`; a path alone names the type by its file."""
+    name, sign, path = source.rpartition("=")
+    if sign and "/" not in name:
+        return name, path
+    words = re.split(r"[^A-Za-z0-9]+", Path(source).name.partition(".")[0])
+    return "".join(word[:1].upper() + word[1:] for word in words), source
 
 
 def show_schema(

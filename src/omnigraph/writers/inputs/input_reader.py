@@ -255,7 +255,7 @@ def read_path(path: Path, reading: RowSink) -> None:
 
 def _list_files(path: Path, reading: RowSink) -> list[Path]:
     try:
-        files, problem = _find_files(path)
+        files, problem = find_data_files(path)
     except (OSError, ValueError) as failure:
         raise _build_path_error(path, _format_reason(failure), reading) from failure
     if not files:
@@ -263,7 +263,7 @@ def _list_files(path: Path, reading: RowSink) -> list[Path]:
     return files
 
 
-def _find_files(path: Path) -> tuple[list[Path], str]:
+def find_data_files(path: Path) -> tuple[list[Path], str]:
     """The files that a path stands for, and what to say when there is none."""
     if path.is_file():
         return [path], ""
@@ -296,10 +296,8 @@ def _format_reason(failure: Exception) -> str:
 
 
 def _read_file(file: Path, reading: RowSink) -> None:
-    suffixes = [suffix.lower() for suffix in file.suffixes]
-    is_compressed = bool(suffixes) and suffixes[-1] in _COMPRESSED
-    kinds = suffixes[:-1] if is_compressed else suffixes
-    read = _READERS.get(kinds[-1] if kinds else "")
+    kind, is_compressed = read_suffix(file)
+    read = _READERS.get(kind)
     if read is None or (is_compressed and read in (_read_parquet_file, _read_orc_file)):
         reading.begin_file(str(file), noun="record")
         known = ", ".join(_READERS)
@@ -308,6 +306,14 @@ def _read_file(file: Path, reading: RowSink) -> None:
         )
     with _raise_readable_errors(reading):
         read(file, reading)
+
+
+def read_suffix(file: Path) -> tuple[str, bool]:
+    """The suffix that says what a file holds, and whether another says that it is compressed."""
+    suffixes = [suffix.lower() for suffix in file.suffixes]
+    is_compressed = bool(suffixes) and suffixes[-1] in _COMPRESSED
+    kinds = suffixes[:-1] if is_compressed else suffixes
+    return kinds[-1] if kinds else "", is_compressed
 
 
 @contextmanager
