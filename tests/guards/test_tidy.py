@@ -25,12 +25,12 @@ ALL_PYTHON = sorted(
 )
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 50
-MODEL_LINES_MAX = 500
+MODEL_LINES_MAX = 1000
 # Branches are a model of their own: commits, merges of entities and of schemas.
 # The functions of values are a list, and count for themselves.
-VALUE_FUNCTIONS_LINES_MAX = 350
+VALUE_FUNCTIONS_LINES_MAX = 500
 BRANCHING_MODULES = ("branching.py", "merging.py", "migrating.py")
-BRANCHING_LINES_MAX = 350
+BRANCHING_LINES_MAX = 450
 # Files and functions that are larger than the bounds, with their size. Entries may only shrink.
 RATCHET: dict[str, int] = {}
 BANNED_MODULE_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}

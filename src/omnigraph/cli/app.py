@@ -32,7 +32,8 @@ optimize, cleanup, repair, index, pipeline, serve, mcp.
 
 control (a cluster): cluster, graphs, queries, policy.
 
-local (nothing but this machine): login, logout, profile, config, schema check, fmt, spark, version.
+local (nothing but this machine): login, logout, profile, config, schema check, schema infer, fmt, \
+spark, version.
 """
 
 # Collections of garbage find none in modules that are being loaded, and take a tenth of a start.

@@ -43,14 +43,15 @@ class ThreeRows:
 class PartOutcomes:
     """What becomes of one property, or of some that belong together, in rows of both sides.
 
-    `is_ours` and `is_theirs` are rows in which only that side changed it, `is_clash` those in which
-    both did and differ. `is_taken` are rows that get the value of theirs, `is_open` undecided ones.
+    `is_ours` and `is_theirs` are rows in which only that side changed it, `is_conflict` those in
+    which both did and differ. `is_taken` are rows that get the value of theirs, `is_open`
+    undecided ones.
     """
 
     columns: tuple[str, ...]
     is_ours: Mask
     is_theirs: Mask
-    is_clash: Mask
+    is_conflict: Mask
     is_taken: Mask
     is_open: Mask
 
@@ -78,9 +79,9 @@ class MixedRows:
     parts: tuple[PartOutcomes, ...]
 
     @property
-    def is_clash(self) -> Mask:
+    def is_conflict(self) -> Mask:
         """Rows with a property that both sides changed differently."""
-        return self._fold([part.is_clash for part in self.parts])
+        return self._fold([part.is_conflict for part in self.parts])
 
     @property
     def is_open(self) -> Mask:
@@ -95,10 +96,10 @@ class MixedRows:
     @property
     def is_of_both(self) -> Mask:
         """Written rows that keep a change of ours, too."""
-        kept = [part.is_ours | (part.is_clash & ~part.is_taken) for part in self.parts]
+        kept = [part.is_ours | (part.is_conflict & ~part.is_taken) for part in self.parts]
         return self.is_written & self._fold(kept)
 
-    def prefer_sides(self, takes_theirs: Mask, is_decided: Mask) -> MixedRows:
+    def decide_sides(self, takes_theirs: Mask, is_decided: Mask) -> MixedRows:
         """The same with the conflicts of some rows decided, each for one side."""
         parts = (
             replace(
@@ -131,7 +132,7 @@ def mix_rows(type_: MergedType, rows: ThreeRows, places: Places) -> MixedRows:
                 columns=columns,
                 is_ours=is_ours & ~is_theirs,
                 is_theirs=is_theirs & ~is_ours,
-                is_clash=clash,
+                is_conflict=clash,
                 is_taken=is_theirs & ~is_ours,
                 is_open=clash,
             )
@@ -167,7 +168,7 @@ def read_mixed_rows(
             continue
         mine, other = (read_columns(side, shape, names) for side in (ours, theirs))
         columns |= {
-            name: _interleave(mine[name], other[name], taken.get(name, none)) for name in names
+            name: _mix_columns(mine[name], other[name], taken.get(name, none)) for name in names
         }
     return pa.table([columns[each.name] for each in shape.schema], schema=shape.schema)
 
@@ -186,7 +187,7 @@ def list_mixed_entities(
     for row in np.flatnonzero(mixed.is_of_both)[:listed_max].tolist():
         sides: tuple[list[str], list[str]] = ([], [])
         for part in mixed.parts:
-            is_kept = bool(part.is_ours[row] or part.is_clash[row])
+            is_kept = bool(part.is_ours[row] or part.is_conflict[row])
             if part.is_taken[row] or is_kept:
                 sides[bool(part.is_taken[row])].extend(names[column] for column in part.columns)
         ours, theirs = (tuple(sorted(each)) for each in sides)
@@ -242,7 +243,7 @@ def _count_rows_at_once(shape: TableShape, names: Sequence[str], rows: int) -> i
     return BLOBS_AT_ONCE if is_blob(field) else VECTORS_AT_ONCE
 
 
-def _interleave(ours: pa.ChunkedArray, theirs: pa.ChunkedArray, is_taken: Mask) -> pa.ChunkedArray:
+def _mix_columns(ours: pa.ChunkedArray, theirs: pa.ChunkedArray, is_taken: Mask) -> pa.ChunkedArray:
     """Each value from one of two columns; of nested types too."""
     if not is_taken.any():
         return ours

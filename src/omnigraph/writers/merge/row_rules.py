@@ -119,10 +119,10 @@ def resolve_rows(
     rows = ThreeRows(base, ours, theirs)
     kinds = _classify_conflicts(rows, is_conflict)
     mixed = _mix_conflicts(type_, rows, is_conflict, choices)
-    kinds[mixed.places[~mixed.is_clash]] = -1
+    kinds[mixed.places[~mixed.is_conflict]] = -1
     sides_of = np.array([choices.prefer.get(kind, "") for kind in (*KINDS, "")])[kinds]
     is_theirs, is_decided = sides_of == THEIRS, sides_of != ""
-    mixed = mixed.prefer_sides(is_theirs[mixed.places], is_decided[mixed.places])
+    mixed = mixed.decide_sides(is_theirs[mixed.places], is_decided[mixed.places])
     is_taken = ~is_ours_changed | ((kinds >= 0) & is_theirs)
     is_taken[mixed.places] = False
     is_open = (kinds >= 0) & ~is_decided
