@@ -25,8 +25,9 @@ class Record(NamedTuple):
 class RecordReader:
     """Reads the records of a text; `number` is the line, or the record if compatible, it is at."""
 
-    def __init__(self, catalog: Catalog, *, is_strict: bool) -> None:
+    def __init__(self, catalog: Catalog, *, is_strict: bool, is_patch: bool = False) -> None:
         self._catalog, self._is_strict, self.number = catalog, is_strict, 0
+        self._is_patch = is_patch
 
     def records(self, text: str) -> list[Record]:
         """Every record; a ValueError says what is wrong with the one at `number`."""
@@ -69,6 +70,8 @@ class RecordReader:
     def _properties(self, data: Members, type_: NodeType | EdgeType) -> Members:
         values: Members = {}
         for name, property_ in type_.properties.items():
+            if self._is_patch and name not in data and name not in (type_.key or ()):
+                continue
             try:
                 values[name] = from_json(data.get(name), property_.type, is_strict=self._is_strict)
             except (ValueError, OverflowError) as failure:

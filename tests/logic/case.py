@@ -30,6 +30,7 @@ class LoadMode(StrEnum):
     OVERWRITE = "overwrite"
     APPEND = "append"
     MERGE = "merge"
+    PATCH = "patch"
 
 
 class Dialect(StrEnum):

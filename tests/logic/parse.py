@@ -20,8 +20,8 @@ sections are read and skipped.
 Our additions:
 
 - files in the folder `lenient` compile in lenient mode, all others in strict mode;
-- `--- load jsonl mode: overwrite|append|merge [dialect: strict|compatible] [branch: N]` loads the
-  JSON lines of its body (in the strict dialect unless told otherwise) and is followed by
+- `--- load jsonl mode: overwrite|append|merge|patch [dialect: strict|compatible] [branch: N]` loads
+  the JSON lines of its body (in the strict dialect unless told otherwise) and is followed by
   `--- expect ok`, `--- expect loaded: Person=2 Knows=1` or `--- expect error: text`;
 - `--- export [type: T] [branch: N]` is followed by `--- expect ordered` with the exact lines, or by
   `--- expect error: text`;
@@ -76,7 +76,7 @@ _PARAMS = re.compile(rf"params(?: {_GENERATE})?")
 _STATEMENT = re.compile(rf"(?:query|mutate){_BRANCH}")
 _GENERATED_LOAD = re.compile(rf"load {_GENERATE} mode: (?P<mode>append|merge){_BRANCH}")
 _JSONL_LOAD = re.compile(
-    r"load jsonl mode: (?P<mode>overwrite|append|merge)"
+    r"load jsonl mode: (?P<mode>overwrite|append|merge|patch)"
     rf"(?: dialect: (?P<dialect>strict|compatible))?{_BRANCH}"
 )
 _EXPORT = re.compile(rf"export(?: type: (?P<type>\S+))?{_BRANCH}")

@@ -66,7 +66,7 @@ class ModelGraph(Store):
         self,
         records: str,
         *,
-        mode: Literal["overwrite", "append", "merge"],
+        mode: Literal["overwrite", "append", "merge", "patch"],
         dialect: Literal["strict", "compatible"] = "strict",
     ) -> Loaded:
         """Write the records of a text and keep the result if it is valid."""

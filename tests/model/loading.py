@@ -10,20 +10,20 @@ from dialects.values import from_json
 from model.expressions import Entity
 from model.store import Store, Type
 from model.validation import Batch
-from omnigraph.errors import KeyConflictError, LoadError
+from omnigraph.errors import KeyConflictError, LoadError, WriteRefusedError
 from omnigraph.schema.catalog import EdgeType
 
 
 def load(graph: Store, text: str, mode: str, *, is_strict: bool) -> list[Batch]:
     """Write the records of a text to a graph; the batches hold what was written."""
-    batches = Loader(graph, is_strict).batches(text)
+    batches = Loader(graph, is_strict, is_patch=mode == "patch").batches(text)
     for type_, entities in batches:
         table = graph.table(type_)
         if mode == "overwrite":
             table.clear()
         for id_, count in Counter(entity["@id"] for entity in entities).items():
             is_repeated = count > 1 and type_.key is None
-            if mode != "merge" and (id_ in table or is_repeated):
+            if mode not in ("merge", "patch") and (id_ in table or is_repeated):
                 raise KeyConflictError(type_.name, id_)
         table.update({entity["@id"]: entity for entity in entities})
     return batches
@@ -32,9 +32,9 @@ def load(graph: Store, text: str, mode: str, *, is_strict: bool) -> list[Batch]:
 class Loader:
     """Turns records into entities; every refusal names the line, or the record if compatible."""
 
-    def __init__(self, graph: Store, is_strict: bool) -> None:
-        self._graph, self._is_strict = graph, is_strict
-        self._reader = RecordReader(graph.catalog, is_strict=is_strict)
+    def __init__(self, graph: Store, is_strict: bool, *, is_patch: bool = False) -> None:
+        self._graph, self._is_strict, self._is_patch = graph, is_strict, is_patch
+        self._reader = RecordReader(graph.catalog, is_strict=is_strict, is_patch=is_patch)
         self._renamed: dict[tuple[str, str], str] = {}
 
     def batches(self, text: str) -> list[Batch]:
@@ -63,7 +63,15 @@ class Loader:
                 raise ValueError(f"id '{given_id}' does not match its canonical @key id '{id_}'")
             if self._renamed.setdefault((type_.name, str(given_id)), id_) != id_:
                 raise ValueError(f"id '{given_id}' is ambiguous: it names two entities")
-        return entity
+        return self._patched(type_, id_, values) if self._is_patch else entity
+
+    def _patched(self, type_: Type, id_: str, values: Entity) -> Entity:
+        old = self._graph.table(type_).get(id_)
+        if old is None:
+            for name, property_ in type_.properties.items():
+                if not property_.type.is_nullable and values.get(name) is None:
+                    raise WriteRefusedError(f"missing required property '{name}' of {type_.name}")
+        return (old or self._graph.entity(type_, values, id_=id_)) | values
 
 
 def _spells_key(record: Record, type_: Type) -> bool:

@@ -256,7 +256,7 @@ class _ConstraintCheck:
             self._found.scanned_types.add(type_key)
             committed = self._hash_committed(type_key, SOURCE_COLUMN)
         copies = self._found.copies.get(type_key)
-        if copies is not None and self._load.job.mode is LoadMode.MERGE:
+        if copies is not None and self._load.job.mode.keeps_entities:
             former = hash_any_texts(copies[SOURCE_COLUMN])
         replaced = (self._write_hashes(former),)
         question = CardinalityViolations(

@@ -66,8 +66,13 @@ class SplitSink(RowSink):
         keep: RowsCallback,
         examine: RejectedCallback | None = None,
     ) -> None:
-        is_patch = unit.job.mode is LoadMode.MERGE
-        super().__init__(accepted, InputOptions(type=unit.file_range.type, is_patch=is_patch))
+        mode = unit.job.mode
+        options = InputOptions(
+            type=unit.file_range.type,
+            is_patch=mode.keeps_entities,
+            patches_records=mode is LoadMode.PATCH,
+        )
+        super().__init__(accepted, options)
         self.shown_max = unit.job.problems_max
         self.may_mark = unit.job.may_mark
         self.problems: list[RecordProblem] = []

@@ -42,7 +42,6 @@ from omnigraph.writers.committed_values import read_values, with_committed_value
 from omnigraph.writers.graph_change import COPIES, combine_column
 from omnigraph.writers.inputs.input_rows import AbsentColumns
 from omnigraph.writers.inputs.row_sink import RowNumbers
-from omnigraph.writers.load_records import LoadMode
 from omnigraph.writers.validate.reference_rule import ends_of
 from omnigraph.writers.validate.unique_groups import UniqueGroup, groups_of
 
@@ -202,11 +201,11 @@ class _TypeWriter:
         self.keeps = False
 
     def write(self, rows: pa.Table, numbers: RowNumbers, absent: AbsentColumns) -> None:
-        """Write the good ones of some rows; in a merge, absent columns keep committed values."""
+        """Write the good ones of some rows; absent columns keep committed values."""
         if len(self._left_out):
             is_kept = ~np.isin(numbers, self._left_out)
             rows, numbers = rows.filter(pa.array(is_kept)), numbers[is_kept]
-        is_patch = self._unit.job.mode is LoadMode.MERGE
+        is_patch = self._unit.job.mode.keeps_entities
         found = self.checks.identify_rows(rows, numbers, absent)
         for each in self._fill_committed_values(found, absent) if is_patch and absent else (found,):
             ready = self.checks.filter_valid(each)

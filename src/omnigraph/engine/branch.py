@@ -124,24 +124,24 @@ class Branch(BranchReads, BranchMerges):
         Without, a dict has a source for each type, to be loaded together.
 
         `mode` is `append` (an existing id is refused), `merge` (its entity is replaced, but keeps
-        the values of properties for which a table has no column, or a plain record no member) or
-        `overwrite` (a type that occurs keeps only what is loaded). A call repeated with its `key`
-        answers with the commit of the first one, if that is among the newest 1,000 commits of this
-        branch; commits made before the branch was created do not count.
+        what a table has no column for, or a plain record no member), `patch` (what a record does
+        not mention stays) or `overwrite` (a type that occurs keeps only what is loaded). A call
+        repeated with its `key` answers with the commit of the first one, if that is among the
+        newest 1,000 of this branch; commits made before it was created do not count.
 
         `engine` is `local`, `spark`, or `auto`, which leaves large files to Spark. With `on_error`
         `quarantine`, records that cannot be written are left out; `rejects` is a folder for a
         Parquet file that lists all of them. A dry run checks everything and writes nothing.
-        `progress` receives how many records were read by a local load, `stages` how far each step
-        of a larger one is.
+        `progress` gets the count of records read, `stages` how far each step of a large load is.
         """
         request = LoadRequest(
             mode=arguments.parse_choice(LoadMode, "mode", mode),
             options=InputOptions(
-                arguments.parse_choice(Dialect, "dialect", dialect),
-                arguments.require_optional_text("type", type),
-                progress,
-                is_patch=mode == LoadMode.MERGE.value,
+                dialect=arguments.parse_choice(Dialect, "dialect", dialect),
+                type=arguments.require_optional_text("type", type),
+                progress=progress,
+                is_patch=mode in (LoadMode.MERGE.value, LoadMode.PATCH.value),
+                patches_records=mode == LoadMode.PATCH.value,
             ),
             engine=arguments.parse_choice(LoadEngine, "engine", engine),
             on_error=arguments.parse_choice(OnError, "on_error", on_error),

@@ -61,7 +61,7 @@ AnySource: TypeAlias = InputSource | BulkSource
 
 
 # The choices of a load, as callers spell them.
-LoadModeName: TypeAlias = Literal["append", "merge", "overwrite"]
+LoadModeName: TypeAlias = Literal["append", "merge", "patch", "overwrite"]
 LoadEngineName: TypeAlias = Literal["auto", "local", "spark"]
 OnErrorName: TypeAlias = Literal["fail", "quarantine"]
 DialectName: TypeAlias = Literal["strict", "compatible"]

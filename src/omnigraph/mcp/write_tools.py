@@ -107,7 +107,7 @@ WRITE_TOOLS: Final = (
             "branch": {**BRANCH, "default": MAIN_BRANCH},
             "from": describe_text("What the branch starts from, if it does not exist."),
             "mode": {
-                "enum": ["append", "merge", "overwrite"],
+                "enum": ["append", "merge", "patch", "overwrite"],
                 "description": "append refuses known ids, merge replaces their entities,"
                 " overwrite keeps only what is loaded of each type that occurs.",
             },

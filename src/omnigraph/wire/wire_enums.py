@@ -11,6 +11,7 @@ class LoadMode(StrEnum):
     OVERWRITE = "overwrite"
     APPEND = "append"
     MERGE = "merge"
+    PATCH = "patch"
 
 
 class LoadDialect(StrEnum):

@@ -73,12 +73,20 @@ class LoadMode(Enum):
     APPEND = "append"
     # An id that exists is replaced; what a table has no column for keeps its value.
     MERGE = "merge"
+    # The same, and a record of any kind leaves what it does not mention as it is.
+    PATCH = "patch"
+
+    @property
+    def keeps_entities(self) -> bool:
+        """Whether an id that exists is changed, and no entity ends."""
+        return self in (LoadMode.MERGE, LoadMode.PATCH)
 
 
 _WRITE_MODES = {
     LoadMode.OVERWRITE: WriteMode.OVERWRITE,
     LoadMode.APPEND: WriteMode.INSERT,
     LoadMode.MERGE: WriteMode.UPSERT,
+    LoadMode.PATCH: WriteMode.UPSERT,
 }
 
 
@@ -108,7 +116,7 @@ def build_load_change(records: Input, mode: LoadMode) -> LoadChange:
             continue
         type_ = type_of(records.accepted, type_key)
         rows = _with_renamed_ends(incoming.rows, type_, renames)
-        absent = incoming.absent if mode is LoadMode.MERGE else {}
+        absent = incoming.absent if mode.keeps_entities else {}
         loading = _TypeLoader(type_, incoming.shape, incoming.origins, mode, absent)
         if incoming.shape.key:
             is_legacy = records.dialect is Dialect.COMPATIBLE and isinstance(type_, NodeType)

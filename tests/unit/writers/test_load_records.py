@@ -214,7 +214,7 @@ def test_a_composite_key_is_shown_by_its_members() -> None:
         load([likes, likes], PEOPLE)
 
 
-@pytest.mark.parametrize("mode", [LoadMode.APPEND, LoadMode.OVERWRITE])
+@pytest.mark.parametrize("mode", [LoadMode.APPEND, LoadMode.PATCH, LoadMode.OVERWRITE])
 def test_a_given_id_cannot_come_twice(mode: LoadMode) -> None:
     text = jsonl(note("a"), note("n2"), note("n2"), note("n1"), note("n1"), note("n1"))
     with pytest.raises(WriteRefusedError) as failure:
@@ -252,6 +252,7 @@ def test_the_mode_of_a_load_is_that_of_its_changes() -> None:
     wanted = {
         LoadMode.APPEND: WriteMode.INSERT,
         LoadMode.MERGE: WriteMode.UPSERT,
+        LoadMode.PATCH: WriteMode.UPSERT,
         LoadMode.OVERWRITE: WriteMode.OVERWRITE,
     }
     for mode, write_mode in wanted.items():

@@ -45,6 +45,7 @@ class LoadMode(StrEnum):
     OVERWRITE = "overwrite"
     APPEND = "append"
     MERGE = "merge"
+    PATCH = "patch"
 
 
 class InputDialect(StrEnum):
@@ -78,7 +79,8 @@ class LoadInput:
         typer.Option(
             "--mode",
             help="append: only new entities. merge: existing ones are replaced, or changed in the"
-            " columns of a table. overwrite: all of a loaded type are replaced.",
+            " columns of a table. patch: only what is given changes. overwrite: all of a loaded"
+            " type are replaced.",
         ),
     ]
     path: Annotated[

@@ -61,6 +61,9 @@ _NULL_MEMBER = r'"(id|data|from|to)"\s*:\s*null'
 _ESCAPED_LETTER = r"\\u00[4-7]"
 _ESCAPED_NAME = r"\\u00[2-7]"
 
+# What stands beside `data` in a record that names its type.
+_ENVELOPE = frozenset({"type", "edge", "id", "from", "to", "data"})
+
 _Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
@@ -173,6 +176,12 @@ def _read_all_lines(group: _LineGroup, reading: RowSink) -> list[RecordPart] | N
     """The rows of all lines that are beyond doubt; None when Arrow refuses one of them."""
     type_ = type_of(reading.accepted, group.type_key)
     types = {name: property_.type for name, property_ in type_.properties.items()}
+    is_patch = reading.options.is_patch
+    if group.member is not None:
+        is_patch = reading.options.patches_records
+        if is_patch and not _ENVELOPE.isdisjoint(types):
+            # Which of the two such a member is, only its position says.
+            return None
     make_schema = _plain_schema_of if group.member is None else _schema_of
     parsed = _parse_lines(group.texts, make_schema(group, types), unexpected="error")
     if parsed is None:
@@ -193,19 +202,19 @@ def _read_all_lines(group: _LineGroup, reading: RowSink) -> list[RecordPart] | N
     schema = incoming_schema_of(shape)
     arrays = [(fixed | columns)[name] for name in schema.names]
     rows = pa.table(arrays, schema=schema)
-    absent = _find_absent_members(group, rows, shape) if reading.options.is_patch else {}
+    absent = _find_absent_members(group, rows, shape) if is_patch else {}
     return _select_certain(group, rows, [*doubts, *more_doubts], absent)
 
 
 def _find_absent_members(
     group: _LineGroup, rows: pa.Table, shape: TableShape
 ) -> dict[str, np.ndarray[Any, np.dtype[np.bool_]]]:
-    """For each column, the plain records that do not have the member, if some do not.
+    """For each column, the records that do not have the member, if some do not.
 
     A name in quotes before a colon is a member: within a text, its quotes are escaped.
     """
     found: dict[str, _Mask] = {}
-    for name, column in shape.columns.items() if group.member is None else ():
+    for name, column in shape.columns.items():
         if name not in shape.key and rows[column].null_count:
             is_there = pc.match_substring_regex(group.texts, f'"{re.escape(name)}"\\s*:')
             is_absent = ~is_there.to_numpy(zero_copy_only=False)

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.lang.quoting import sanitize_message, sanitize_text
-from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN
+from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.versioning.effects import ID_COLUMN
@@ -74,7 +74,7 @@ class RecordReader:
         self._reading = reading
         self._rows: dict[tuple[TypeKey, AbsentColumns], _TypeRows] = {}
         # Edge types go by any case of their name.
-        self._types: dict[tuple[str, str], _TypeRows] = {}
+        self._types: dict[tuple[str, str], TypeKey] = {}
         self._plain = None if reading.options.type is None else PlainMembers(reading)
 
     def read_record(self, record: object, number: int) -> None:
@@ -113,8 +113,8 @@ class RecordReader:
                 "expected 'type' or 'edge' field, exactly one of 'type' or 'edge'", hint=_TYPE_HINT
             )
         kind = "type" if "type" in record else "edge"
-        rows = self._get_type_rows(kind, _require_text_member(record, kind))
         data = record.get("data", _NO_MEMBERS)
+        rows = self._get_type_rows(kind, _require_text_member(record, kind), data)
         if self._reading.is_strict:
             problems += rows.iter_unknown_members(record, data)
         if not isinstance(data, Mapping):
@@ -128,11 +128,15 @@ class RecordReader:
                 fixed[-1] = _require_text_member(record, end)
         rows.add_row(number, fixed, data, problems)
 
-    def _get_type_rows(self, kind: str, name: str) -> _TypeRows:
+    def _get_type_rows(self, kind: str, name: str, data: object) -> _TypeRows:
         if (kind, name) not in self._types:
-            key = resolve_type(self._reading, kind, name)
-            self._types[kind, name] = self._get_rows(key, NONE_ABSENT)
-        return self._types[kind, name]
+            self._types[kind, name] = resolve_type(self._reading, kind, name)
+        key = self._types[kind, name]
+        if not self._reading.options.patches_records or not isinstance(data, Mapping):
+            return self._get_rows(key, NONE_ABSENT)
+        columns = self._reading.shape_of(key)
+        absent = (each for name, each in list_optional_columns(columns) if name not in data)
+        return self._get_rows(key, frozenset(absent))
 
     def _get_rows(self, key: TypeKey, absent: AbsentColumns) -> _TypeRows:
         if (key, absent) not in self._rows:
@@ -154,15 +158,11 @@ class PlainMembers:
             self._fixed.setdefault(column, []).append(name)
         self._known = self._properties.union(*self._fixed.values())
         # A record of a merge leaves what it does not mention as it is.
-        self._optional = {
-            name: shape.columns[name]
-            for name in type_.properties
-            if reading.options.is_patch and name not in shape.key
-        }
+        self._optional = list_optional_columns(shape) if reading.options.is_patch else ()
 
     def find_absent(self, record: Members) -> AbsentColumns:
         """The columns of which a record says nothing, if that differs from null."""
-        return frozenset(column for name, column in self._optional.items() if name not in record)
+        return frozenset(column for name, column in self._optional if name not in record)
 
     def require_no_own_type(self, record: Members) -> None:
         """Refuse a record with `data` beside its type: its properties are not its members."""
@@ -192,6 +192,11 @@ class PlainMembers:
                 elif column != ID_COLUMN:
                     raise RecordError(f"requires field '{names[0]}'", rule="member")
         return found
+
+
+def list_optional_columns(shape: TableShape) -> tuple[tuple[str, str], ...]:
+    """The properties that no id depends on, and the column of each."""
+    return tuple((name, each) for name, each in shape.columns.items() if name not in shape.key)
 
 
 def resolve_type(reading: RowSink, kind: str, name: str) -> TypeKey:

@@ -35,13 +35,15 @@ class InputOptions:
     """How to read an input; `type` names the node or edge type of a table or frame.
 
     With `is_patch`, a table may lack any column that is not needed to identify its rows: the load
-    leaves the committed values of such columns as they are.
+    leaves the committed values of such columns as they are. With `patches_records`, this is so for
+    the members of records that name their type, too.
     """
 
     dialect: Dialect = Dialect.STRICT
     type: str | None = None
     progress: Progress | None = None
     is_patch: bool = False
+    patches_records: bool = False
 
 
 @dataclass(frozen=True, slots=True)
