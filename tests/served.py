@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -94,12 +95,20 @@ def serve(
         thread = threading.Thread(target=run, name="server")
         thread.start()
         started.wait(30)
+        _wait_for_loop(found[0], thread)
         try:
             yield RunningServer(f"http://127.0.0.1:{port}", serving, found[0])
         finally:
             found[0].stop()
             thread.join(30)
             assert not thread.is_alive(), "the server did not end"
+
+
+def _wait_for_loop(server: HttpServer, thread: threading.Thread) -> None:
+    """Return when the server answers, so that a test can wake it at once."""
+    while not server.started:
+        assert thread.is_alive(), "the server did not start"
+        time.sleep(0.005)
 
 
 @contextmanager

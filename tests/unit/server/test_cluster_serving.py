@@ -105,7 +105,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 def wait_until(check: Callable[[], bool], running: RunningServer) -> None:
     """Wait for what the server does after it was woken."""
     running.wake()
-    for _ in range(300):
+    for _ in range(3000):
         if check():
             return
         time.sleep(0.02)

@@ -89,7 +89,8 @@ PRESENT = {
 }
 CLOSED = {
     "ErrorCode": {str(code) for code in ErrorCode},
-    "LoadMode": {"overwrite", "append", "merge"},
+    # The last one is ours: it was refused as an unknown word before.
+    "LoadMode": {"overwrite", "append", "merge", "patch"},
     "BranchMergeOutcome": {"already_up_to_date", "fast_forward", "merged"},
     "EntityKindOutput": {"node", "edge"},
     "ChangeOpOutput": {"insert", "update", "delete"},
