@@ -24,11 +24,11 @@ demo: setup  ## A graph of the bundled company: load, branch, change, merge, tra
 test: setup  ## Every part of the product, in a few minutes.
 	$(PYTEST) -m 'not slow'
 
-test-slow: setup  ## The tests that `make test` leaves out: faults, races, random lives, Spark.
-	$(PYTEST) -m 'slow'
+test-slow: setup  ## What `make test` leaves out: faults, races, Spark, more generated examples.
+	$(PYTEST) --hypothesis-profile suite -m 'slow or hypothesis'
 
 test-all: setup  ## Every test.
-	$(PYTEST)
+	$(PYTEST) --hypothesis-profile suite
 
 test-s3: setup  ## The tests of whole graphs, all of them on an S3 server on the loopback interface.
 	$(BIN)/pytest --on s3 tests/cases tests/faults tests/e2e tests/unit/versioning tests/unit/engine tests/unit/cli

@@ -297,6 +297,7 @@ def test_the_commands_carry_a_graph_of_everything_byte_for_byte(
     assert _run("blob", "get", *large, "--store", store) == BLOBS["large"]
 
 
+@pytest.mark.slow
 def test_the_company_travels_byte_for_byte(tmp_path: Path) -> None:
     schema = (COMPANY / "company.pg").read_text()
     with omnigraph.create(places.fresh_uri(tmp_path / "a.omni"), schema=schema) as company:

@@ -84,11 +84,9 @@ ONLY_IN_THE_LOG = {
 }
 
 
-# They take the steps of the log that another writer takes too, with other rows.
-TAKE_THE_STEPS_OF_ANOTHER = {
-    *("append-many", "append-unless-moved", "append-blob", "merge-many", "update-by-condition"),
-    *("delete-edges", "merge-commit", "merge-schemas", "revert", "cherry-pick", "compaction"),
-    *("units-merge", "units-overwrite", "units-rejects", "units-delete", "optimize-by-tasks"),
+# One of each kind: rows, merges, schemas, names and splits. All others are left to the slow tests.
+IN_THE_QUICK_SUITE = {
+    *("insert", "merge", "merge-branch", "apply-schema", "create-branch", "units-append"),
 }
 
 
@@ -100,7 +98,7 @@ TAKE_THE_STEPS_OF_ANOTHER = {
         pytest.param(
             writer,
             id=writer.name,
-            marks=[pytest.mark.slow] if writer.name in TAKE_THE_STEPS_OF_ANOTHER else [],
+            marks=[] if writer.name in IN_THE_QUICK_SUITE else [pytest.mark.slow],
         )
         for writer in WRITERS
     ],

@@ -45,7 +45,6 @@ def staged(graph: Graph) -> list[Path]:
     ]
 
 
-@pytest.mark.smoke
 def test_a_frame_is_appended_merged_and_overwritten_in_one_commit_each(
     graph: Graph, spark: SparkSession
 ) -> None:

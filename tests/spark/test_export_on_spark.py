@@ -23,7 +23,6 @@ edge Knows: Person -> Person
 """
 
 
-@pytest.mark.smoke
 def test_files_and_indexes_are_made_by_tasks(tmp_path: Path, spark: SparkSession) -> None:
     with omnigraph.create(tmp_path / "g", schema=SCHEMA) as graph:
         main = graph.branch()

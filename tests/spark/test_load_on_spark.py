@@ -87,7 +87,6 @@ def test_a_frame_changes_only_its_columns(spark: SparkSession, graphs: list[Grap
     assert all(after[id_] == row | {"age": 99} for id_, row in before.items())
 
 
-@pytest.mark.smoke
 @pytest.mark.usefixtures("spark")
 def test_mistakes_are_told_with_their_lines_and_can_be_left_out(
     graphs: list[Graph], tmp_path: Path

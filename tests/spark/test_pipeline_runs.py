@@ -169,7 +169,6 @@ def test_a_process_that_ends_anywhere_leaves_one_commit_and_a_true_ledger(tmp_pa
             assert entities(graph) == {"Person": ["ada", "bo"]}
 
 
-@pytest.mark.smoke
 def test_a_branch_of_the_run_is_merged_or_left_for_review(tmp_path: Path) -> None:
     logins(tmp_path, "a.jsonl", "ada")
     own = SIMPLE.replace("mode: append", "run_branch: {name: 'in/{slot}', merge: review}")
@@ -209,7 +208,6 @@ def test_a_branch_of_the_run_is_merged_or_left_for_review(tmp_path: Path) -> Non
         assert graph.branches() == ["main"]
 
 
-@pytest.mark.smoke
 def test_rows_that_break_rules_are_quarantined_and_counted(tmp_path: Path) -> None:
     logins(tmp_path, "a.jsonl", "ada", "bo", "ada")
     text = SIMPLE.replace(

@@ -168,7 +168,7 @@ QUERIES = {
 # Only traversals have a frontier.
 RUNS = [(name, size) for size in ("small", "large") for name in QUERIES]
 RUNS += [(name, "joined") for name in ("a chain", "several hops", "edges")]
-SMOKE = {("a scan", "small"), ("groups", "large"), ("blocks", "large"), ("a chain", "joined")}
+SMOKE = {("a scan", "small"), ("groups", "large"), ("a chain", "joined")}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from e2e.agents.crowd import run
 
 @pytest.mark.timeout(280)
 @pytest.mark.parametrize(
-    ("agents", "rounds", "edits"), [(2, 1, 5), pytest.param(4, 2, 20, marks=pytest.mark.slow)]
+    ("agents", "rounds", "edits"), [(2, 1, 2), pytest.param(4, 2, 20, marks=pytest.mark.slow)]
 )
 def test_agents_merge_into_main_or_meet_a_true_conflict(
     tmp_path: Path, agents: int, rounds: int, edits: int

@@ -25,7 +25,6 @@ def view() -> View:
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
 @given(st.integers(0, 2**32))
 def test_rows_are_filtered_sorted_cut_off_and_projected_as_by_the_model(
     view: View, seed: int
@@ -47,7 +46,6 @@ def test_rows_are_filtered_sorted_cut_off_and_projected_as_by_the_model(
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
 @given(st.integers(0, 2**32))
 def test_groups_and_their_aggregates_are_those_of_the_model(view: View, seed: int) -> None:
     random = Random(seed)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from model.expressions import At, Entity
@@ -46,7 +46,6 @@ def indexed_view() -> View:
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
 @given(st.integers(0, 2**32))
 def test_a_scan_finds_the_rows_that_the_model_finds(
     view: View, indexed_view: View, seed: int

@@ -140,7 +140,7 @@ def test_line_ends_and_byte_order_marks_are_normalised() -> None:
 
 @pytest.mark.slow
 @given(files, st.lists(st.tuples(st.integers(0, 10_000), st.sampled_from(COMMENTS)), max_size=8))
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_every_comment_survives(file: ast.File, inserted: list[tuple[int, str]]) -> None:
     text = with_comments(print_file(file), inserted)
     before = parse_query_file(text)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from model.expressions import At
@@ -36,7 +36,6 @@ I64 = make_scalar_type(Scalar.I64)
 SOME = Conditions(Random(0)).params()
 
 
-@settings(max_examples=400)
 @given(st.integers(0, 2**32))
 def test_a_condition_is_true_false_and_null_where_the_model_says_so(seed: int) -> None:
     conditions = Conditions(Random(seed), prefix="")
@@ -63,7 +62,6 @@ numbers: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
-@settings(max_examples=300)
 @given(st.data(), st.sampled_from(sorted(numbers)), st.sampled_from(sorted(numbers)))
 def test_numbers_of_any_two_types_are_compared_by_exact_value(
     data: st.DataObject, left: str, right: str
@@ -84,7 +82,6 @@ def test_numbers_of_any_two_types_are_compared_by_exact_value(
         assert compare_values(op, *arrays).to_pylist() == expected, (op, lefts, rights)
 
 
-@settings(max_examples=300)
 @given(st.data(), st.sampled_from(sorted(numbers)))
 @example(None, "u64")
 def test_a_number_is_compared_with_a_constant_by_exact_value(

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from model.expressions import aggregate
@@ -19,13 +19,11 @@ NEAR = st.builds(math.ldexp, st.integers(-(2**53), 2**53), st.integers(-60, 60))
 HALVES = st.sampled_from([1.0, -1.0, 2.0**53, 2.0**53 + 2, 0.5, -0.5, 2.0**-60, 2.0**106, 0.0])
 
 
-@settings(max_examples=300)
 @given(st.lists(st.tuples(st.integers(0, 2), NEAR | HALVES), max_size=20))
 def test_sums_of_floats_near_each_other_are_exact(rows: list[tuple[int, float]]) -> None:
     _assert_sums(rows)
 
 
-@settings(max_examples=200)
 @given(st.lists(st.tuples(st.integers(0, 2), FINITE), max_size=20))
 def test_sums_of_any_floats_are_exact(rows: list[tuple[int, float]]) -> None:
     _assert_sums(rows)
@@ -48,7 +46,6 @@ def test_infinite_and_absent_numbers_are_sums_too() -> None:
     assert [str(each) for each in found] == ["inf", "nan", "nan", "-inf", "3.25", "0.0"]
 
 
-@settings(max_examples=200)
 @given(
     st.lists(st.integers(-(2**63), 2**63 - 1), max_size=12),
     st.lists(st.integers(0, 2**64 - 1), max_size=12),
@@ -73,13 +70,11 @@ def test_many_groups_of_floats_are_summed_without_looking_at_each() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
 @given(st.lists(st.tuples(st.integers(0, 2), NEAR | HALVES), max_size=20))
 def test_means_of_floats_near_each_other_are_exact(rows: list[tuple[int, float]]) -> None:
     _assert_means(rows)
 
 
-@settings(max_examples=200)
 @given(st.lists(st.tuples(st.integers(0, 2), FINITE), max_size=20))
 def test_means_of_any_floats_are_exact(rows: list[tuple[int, float]]) -> None:
     _assert_means(rows)
@@ -96,7 +91,6 @@ def _assert_means(rows: list[tuple[int, float]]) -> None:
     assert sum_floats(values, groups, 3, divisors).tolist() == expected
 
 
-@settings(max_examples=200)
 @given(
     st.lists(st.integers(-(2**63), 2**63 - 1), max_size=12),
     st.lists(st.integers(0, 2**64 - 1), max_size=12),

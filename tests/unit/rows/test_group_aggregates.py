@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from model.expressions import aggregate, sort_key
@@ -72,7 +72,6 @@ def test_nan_is_the_greatest_number_of_a_group_and_one_key() -> None:
     assert group_rows([values], 6).of_row.tolist() == [0, 1, 2, 0, 3, 3]
 
 
-@settings(max_examples=150)
 @given(
     st.lists(
         st.tuples(st.integers(0, 40), st.sampled_from(TEXTS) | st.none(), st.integers(0, 2)),

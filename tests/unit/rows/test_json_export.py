@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dialects.export import export_text
@@ -111,7 +111,6 @@ def spelled(graph: Mapping[TypeKey, Entities]) -> str:
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
 @given(entities_of(ZEBRA), entities_of(ZIPS), entities_of(BARE))
 def test_an_export_has_the_lines_of_the_slow_one(
     zebras: Entities, zips: Entities, bare: Entities

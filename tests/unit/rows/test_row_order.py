@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from model.expressions import sort_key
@@ -18,7 +18,6 @@ from omnigraph.rows.row_order import Codes, RowIndices, ValuesKey, sort_row_indi
 from unit.execution.items import INTEGERS, TEXTS
 
 
-@settings(max_examples=200)
 @given(
     st.lists(st.tuples(st.floats() | st.none(), st.sampled_from(TEXTS) | st.none()), max_size=12),
     st.booleans(),
@@ -32,7 +31,6 @@ def test_a_limited_sort_is_the_beginning_of_the_whole(
     _assert_sorted(rows, columns, limit)
 
 
-@settings(max_examples=200)
 @given(
     st.lists(
         st.tuples(

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import StoredSchemaError
@@ -153,7 +153,7 @@ _JUNK: st.SearchStrategy[object] = st.sampled_from(
 
 
 @pytest.mark.slow
-@settings(steady, max_examples=500)
+@steady
 @given(st.randoms(use_true_random=False), _JUNK, st.sampled_from(("replace", "remove", "copy")))
 def test_a_document_with_any_damage_is_refused_or_means_what_it_says(
     random: Random, junk: object, damage: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.schema import format_schema, hash_shape, load_catalog, plan_migration
@@ -173,7 +173,6 @@ def _key(kind: Kind) -> TypeKey:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
 @given(data=st.data())
 def test_random_migrations_and_merges_agree_with_the_model(data: st.DataObject) -> None:
     world = World()

@@ -244,7 +244,7 @@ def test_half_a_surrogate_pair_is_refused() -> None:
 
 @pytest.mark.parametrize("opener", ["[", "(", "{", "@key(", "node A {", "@", "-", ".."])
 def test_deep_nesting_ends_in_diagnostics(opener: str) -> None:
-    compiled = compile_schema("node A { a: " + opener * 20_000)
+    compiled = compile_schema("node A { a: " + opener * 5_000)
     assert compiled.catalog is None
     assert compiled.diagnostics
 
@@ -282,7 +282,9 @@ def test_a_megabyte_of_comments_takes_linear_time(piece: str) -> None:
     assert format_schema(text).count(piece[:2]) == 1_000_000 // len(piece)
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, SEEDS))]
+)
 def test_any_text_ends_in_diagnostics(seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(MUTATED_INPUTS // SEEDS):

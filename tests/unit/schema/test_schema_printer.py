@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import CompileError
@@ -126,7 +126,6 @@ gaps = st.lists(st.one_of(st.sampled_from([" ", "\n", "\t"]), line_comments, blo
 
 @pytest.mark.slow
 @given(schemas)
-@settings(max_examples=200, deadline=None)
 def test_printing_and_parsing_gives_an_equal_tree(schema: Schema) -> None:
     parsed = parse_schema(print_schema(schema))
     assert parsed.diagnostics == ()
@@ -135,7 +134,6 @@ def test_printing_and_parsing_gives_an_equal_tree(schema: Schema) -> None:
 
 @pytest.mark.slow
 @given(schemas)
-@settings(max_examples=100, deadline=None)
 def test_printed_text_is_already_formatted(schema: Schema) -> None:
     text = print_schema(schema)
     assert format_schema(text) == text
@@ -143,7 +141,6 @@ def test_printed_text_is_already_formatted(schema: Schema) -> None:
 
 @pytest.mark.slow
 @given(schemas, st.data())
-@settings(max_examples=200, deadline=None)
 def test_formatting_keeps_the_tree_and_every_comment(schema: Schema, data: st.DataObject) -> None:
     text = spaced_out(print_schema(schema), lambda: data.draw(gaps))
     before = parse_schema(text)

@@ -7,7 +7,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import LoadError
@@ -123,14 +123,12 @@ def assert_agreement(text: str, dialect: Dialect) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
 @given(lines)
 def test_one_line_is_read_as_the_model_reads_it(line: str) -> None:
     for dialect in DIALECTS:
         assert_agreement(line, dialect)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(lines, max_size=6), st.sampled_from(DIALECTS))
 def test_several_lines_are_read_as_the_model_reads_them(text: list[str], dialect: Dialect) -> None:
     assert_agreement("\n".join(text), dialect)
@@ -185,7 +183,6 @@ def test_an_object_over_two_lines_does_not_make_up_for_two_on_one() -> None:
     assert (failure.value.record, failure.value.count) == (1, 3)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=30))
 def test_floats_keep_all_their_digits(numbers: list[float]) -> None:
     text = "\n".join(json.dumps({"type": "N", "data": {"d": x, "ds": [x]}}) for x in numbers)

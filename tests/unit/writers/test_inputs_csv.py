@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from omnigraph.errors import LoadError
@@ -192,7 +192,6 @@ def arrow_records(data: bytes) -> list[tuple[int, str]]:
 
 @pytest.mark.slow
 @given(st.text('ab"",,\n\n\r', max_size=24), st.sampled_from([1, 2, 3, 5, 1000]))
-@settings(deadline=None, max_examples=500)
 @example('5" x,"6"\n7,"\n"', 1)
 @example('a\r\n"""\r",b\n"', 2)
 def test_records_are_where_arrow_sees_them(text: str, size: int) -> None:

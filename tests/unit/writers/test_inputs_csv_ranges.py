@@ -5,7 +5,7 @@ from functools import partial
 from unittest.mock import patch
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from omnigraph.writers.inputs import InputOptions, csv_ranges
@@ -29,7 +29,6 @@ def records_of(stream: io.BytesIO | RecordRange) -> list[str]:
     st.lists(st.sampled_from(["a", ",", "\n", "\r\n", '"', '""', '"b', ',"', '"\n']), max_size=16),
     st.integers(1, 9),
 )
-@settings(deadline=None, max_examples=500)
 @example(['"', "a", "\n", '""', "\r\n", '"', "\r\n", "a"], 3)
 def test_ranges_have_every_record_once(parts: list[str], size: int) -> None:
     data = "".join(parts).encode()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import KeyConflictError, LoadError, WriteRefusedError
@@ -166,7 +166,6 @@ old_records = st.fixed_dictionaries(
 ).map(lambda data: {"type": "D", "data": data})
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(old_records, min_size=1, max_size=3), spellings)
 def test_old_ids_are_understood_as_the_model_understands_them(
     records: list[dict[str, Any]], end: str

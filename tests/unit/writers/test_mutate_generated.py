@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import WriteRefusedError
@@ -135,7 +135,6 @@ _steps = st.lists(st.tuples(_bodies, _params), min_size=1, max_size=6)
 
 
 @pytest.mark.slow
-@settings(max_examples=100)
 @given(_steps)
 def test_generated_mutations_agree_with_the_model(
     steps: list[tuple[list[str], dict[str, Any]]],

@@ -6,7 +6,7 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import QueryTimeoutError, ResourceLimitError
@@ -48,7 +48,6 @@ def view() -> View:
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
 @given(st.integers(0, 2**32))
 def test_rows_are_ordered_cut_off_and_projected_as_by_the_model(view: View, seed: int) -> None:
     random = Random(seed)
@@ -66,7 +65,6 @@ def test_rows_are_ordered_cut_off_and_projected_as_by_the_model(view: View, seed
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
 @given(st.integers(0, 2**32))
 def test_groups_are_those_of_the_model(view: View, seed: int) -> None:
     random = Random(seed)

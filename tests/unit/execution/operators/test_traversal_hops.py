@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from model import ModelGraph
@@ -93,7 +93,6 @@ def traversals(draw: st.DrawFn) -> Drawn:
     )
 
 
-@settings(max_examples=300, deadline=None)
 @given(traversals(), st.booleans())
 def test_a_traversal_reaches_what_the_model_reaches(drawn: Drawn, is_counted: bool) -> None:
     reading = reading_of(drawn.graph, drawn.root, is_counted=is_counted)
@@ -103,7 +102,6 @@ def test_a_traversal_reaches_what_the_model_reaches(drawn: Drawn, is_counted: bo
     assert in_order(found) == in_order(expected)
 
 
-@settings(max_examples=200, deadline=None)
 @given(traversals(), st.booleans())
 def test_the_work_of_a_selection_is_that_of_the_model(drawn: Drawn, is_counted: bool) -> None:
     for node in PLACES:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from model import ModelGraph
@@ -155,7 +155,6 @@ def least_met(query: AnalyzedPlan, reading: ExecutionContext) -> int:
     return min(rows_met(in_order(graph, *order), reading) for order in orders(graph))
 
 
-@settings(max_examples=60)
 @given(seed=st.integers(0, 2**32))
 def test_a_cycle_gives_the_rows_of_the_model_from_any_source(seed: int) -> None:
     graph, view = skewed_world(seed % _WORLDS, _SMALL)
@@ -167,7 +166,6 @@ def test_a_cycle_gives_the_rows_of_the_model_from_any_source(seed: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
 @given(seed=st.integers(0, 2**32))
 def test_the_order_of_a_cycle_meets_about_as_few_rows_as_the_best(seed: int) -> None:
     graph, view = skewed_world(seed % _WORLDS, _LARGE)

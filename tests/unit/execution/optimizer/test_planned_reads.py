@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.execution.operators import factorize_operator, neighbour_sums, pattern_executor
@@ -21,7 +21,6 @@ _WORLDS = 12
 
 
 @pytest.mark.slow
-@settings(max_examples=400)
 @given(seed=st.integers(0, 2**32))
 def test_a_read_of_whole_types_gives_the_rows_of_the_model(seed: int) -> None:
     graph, view = world(seed % _WORLDS)
@@ -38,7 +37,6 @@ def test_a_read_of_whole_types_gives_the_rows_of_the_model(seed: int) -> None:
     assert row_text(found) == row_text(model_rows(graph, plan)), text
 
 
-@settings(max_examples=60)
 @given(seed=st.integers(0, 2**32))
 def test_a_read_by_look_ups_gives_the_rows_of_the_model(seed: int) -> None:
     graph, view = world(seed % _WORLDS)

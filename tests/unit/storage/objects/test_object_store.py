@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import StorageRefusedError
@@ -250,7 +250,6 @@ def _named(folders: list[str]) -> str:
     return "/".join([*folders, "x"])
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     names=st.sets(st.lists(st.sampled_from(SEGMENTS), max_size=3).map(_named), max_size=8),
     after=st.lists(st.sampled_from(SEGMENTS), min_size=1, max_size=3).map("/".join),

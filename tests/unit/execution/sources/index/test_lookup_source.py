@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from model import ModelGraph
@@ -24,7 +24,6 @@ from unit.execution.sources.index.walks import SCHEMA, Plain, Told, random_graph
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32))
 def test_lookups_say_what_the_entities_say_in_whatever_order_they_are_asked(seed: int) -> None:
     random = Random(seed)

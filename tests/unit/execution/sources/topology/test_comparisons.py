@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from model.expressions import At
@@ -43,7 +43,6 @@ def nodes() -> DenseNodes:
     return source.get_nodes("Item")
 
 
-@settings(max_examples=400)
 @given(st.sampled_from(PAIRS), st.sampled_from(ALL_OPS), st.booleans(), st.integers(0, 2**32))
 def test_numbers_and_equal_texts_are_compared_as_the_model_compares_them(
     nodes: DenseNodes, pair: tuple[str, str], op: str, is_mirrored: bool, seed: int
@@ -94,7 +93,6 @@ def test_an_index_of_many_texts_is_not_made_for_a_few_rows() -> None:
     assert nodes.fetch_ids(np.flatnonzero(found).astype(np.int32)).to_pylist() == ["n7"]
 
 
-@settings(max_examples=200)
 @given(st.integers(0, 2**32))
 def test_a_mask_of_conditions_marks_the_nodes_that_satisfy_them(
     nodes: DenseNodes, seed: int

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from model.expressions import At, Entity
@@ -45,7 +45,6 @@ def source() -> TopologySource:
     return topology(view_of(GRAPH))
 
 
-@settings(max_examples=300)
 @given(st.integers(0, 2**32))
 def test_the_nodes_of_conditions_are_those_that_the_model_finds(
     source: TopologySource, seed: int
@@ -105,7 +104,6 @@ ends = st.tuples(st.integers(0, 7), st.integers(0, 7))
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
 @given(st.lists(ends, max_size=40), st.lists(ends, max_size=20), st.data())
 def test_neighbours_and_edges_are_those_of_plain_lists(
     knows: list[tuple[int, int]], visits: list[tuple[int, int]], data: st.DataObject
