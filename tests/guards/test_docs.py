@@ -235,10 +235,13 @@ def _run(line: str) -> str:
     words.whitespace_split, words.commenters = True, ""
     program, *arguments = words
     assert program == "omnigraph", f"cannot run: {line}"
-    target = None
+    source = target = None
     if ">" in arguments:
         arguments, (_, target) = arguments[:-2], arguments[-2:]
-    finished = CliRunner().invoke(app, arguments)
+    if "<" in arguments:
+        arguments, (_, source) = arguments[:-2], arguments[-2:]
+    text = None if source is None else Path(source).read_text()
+    finished = CliRunner().invoke(app, arguments, input=text)
     assert finished.exit_code == (int(found[1]) if found else 0), f"{line}\n{finished.output}"
     output = finished.stdout + (finished.stderr if finished.exit_code else "")
     if target is None:

@@ -22,7 +22,7 @@ from omnigraph.format_version import IR_VERSION
 _LEGEND = """\
 Commands by what they need:
 
-any address of a graph: query, explain, mutate, load, branch, commit, changes, \
+any address of a graph: query, explain, mutate, shell, load, branch, commit, changes, \
 history, blame, diff, revert, cherry-pick, tag, snapshot, export, blob, schema show, schema apply.
 
 served (a server): alias.

@@ -52,6 +52,11 @@ COMMANDS: Final = (
     Entry(
         "mutate", "query_commands", "Run a query that inserts, updates or deletes, as one commit."
     ),
+    Entry(
+        "shell",
+        "shell_command",
+        "Ask a graph one query after another, at a prompt or from standard input.",
+    ),
     Entry("branch", "branch_commands", "Work with branches."),
     Entry("commit", "commit_commands", "Look at the history."),
     Entry("changes", "changes_commands", "Follow what is committed to a branch."),

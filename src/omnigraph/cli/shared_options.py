@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from omnigraph.query.ast import File, Query
 
 MAIN_BRANCH = "main"
+STANDARD_INPUT = "-"
 # `query lint` and `query check` once checked a file; now these are names of queries.
 _LINT_NAMES = ("lint", "check")
 
@@ -63,7 +64,10 @@ class QuerySource:
 
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="Which query of the text; one alone needs no name."),
+        typer.Argument(
+            metavar="NAME",
+            help="Which query of the text; one alone needs no name. - is --query -.",
+        ),
     ] = None
     path: Annotated[
         Path | None,
@@ -85,6 +89,10 @@ class QuerySource:
         if self.path is not None and self.inline is not None:
             _raise_exclusive("--query", "-e")
         require_one_source(self.params, self.params_path)
+        if self.name == STANDARD_INPUT and self.path is None and self.inline is None:
+            # The groups of options are frozen, and made by the command line alone.
+            object.__setattr__(self, "name", None)
+            object.__setattr__(self, "path", Path(STANDARD_INPUT))
 
     def parse(self) -> ParsedFile:
         """The text and its tree; raises what is wrong with the grammar."""

@@ -9,6 +9,7 @@ In the order of their use:
     schema_commands      `schema check`, `show`, `plan`, `apply`
     load_command         `load`
     query_commands       `query`, `explain`, `mutate`, and the statements of a text
+    shell_command        `shell`
     lint_command         `lint`
     fmt_command          `fmt`
     branch_commands      `branch create`, `list`, `delete`, `merge`

@@ -244,3 +244,9 @@ def test_a_text_that_is_not_utf8_is_refused_where_it_stops_being_so(run: Run, st
     result = run("query", "--store", store, "--query", path)
     assert result.exit_code == 1
     assert f"{path}:1:8: error[Q001]: the file is not UTF-8 text: byte 0xff" in result.stderr
+
+
+def test_a_dash_reads_the_text_from_standard_input(run: Run, store: Path) -> None:
+    result = run("query", "-", "--store", store, "--format", "csv", text=EVERYONE)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.splitlines()[:2] == ["name,age", "ada,36"]
