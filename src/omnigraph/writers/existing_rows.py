@@ -14,7 +14,6 @@ from omnigraph.storage.tables.row_ids import ROW_ADDRESS
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.graph_change import (
     EDGE_COPIES,
-    LOOKUP_IDS_MAX,
     MARKS_MAX,
     NO_COPIES,
     NO_EDGE_COPIES,
@@ -41,7 +40,7 @@ class CommittedState:
     def find_copies(self, type_key: TypeKey, ids: pa.Array, none: pa.Table = NO_COPIES) -> pa.Table:
         """The committed ones among the ids, with the columns of a table that holds none of them.
 
-        Of many, `_rowaddr` is given too.
+        And with `_rowaddr`, so that their deletion does not look the rows up again.
         """
         if len(ids) == 0 or self.view.snapshot.pins[str(type_key)].rows == 0:
             return none
@@ -52,7 +51,7 @@ class CommittedState:
             if not is_there.true_count:
                 return none
             known = ids.filter(is_there)
-        names = [*none.column_names, *([ROW_ADDRESS] if len(known) > LOOKUP_IDS_MAX else [])]
+        names = [*none.column_names, ROW_ADDRESS]
         return self.view.open_table(type_key).find(ID_COLUMN, known, columns=names)
 
     def get_ending(self, type_key: TypeKey) -> pa.Table:

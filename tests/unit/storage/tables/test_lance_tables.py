@@ -274,6 +274,18 @@ def test_find_asks_the_index_only_for_few_values(local: Tables) -> None:
     assert not table._is_worth_a_filter("score", pa.array([1.5]))
 
 
+@pytest.mark.parametrize("has_index", [False, True])
+def test_found_rows_die_at_the_places_they_were_found_at(local: Tables, *, has_index: bool) -> None:
+    pin = world.delete(local, world.start(local, range(40), range(40, 60)), [0, 3, 45])
+    if has_index:
+        pin = world.with_index(local, pin, "__id", name="by_id")
+    wanted = pa.array(["p50", "p4", "p39"])
+    found = local.open(pin).find("__id", wanted, columns=["__id", "_rowid", "_rowaddr"])
+    dead, places = (found[name].combine_chunks() for name in ("_rowid", "_rowaddr"))
+    left = world.ages(local, local.replace(pin, dead=dead, addresses=places))
+    assert left.keys() == {f"p{n}" for n in range(60)} - {"p0", "p3", "p45", *wanted.to_pylist()}
+
+
 def test_found_rows_come_with_the_columns_asked_for(local: Tables) -> None:
     table = local.open(world.start(local, range(300)))
     for wanted in (["p7"], [f"p{n}" for n in range(100)], ["nobody"], []):
