@@ -47,8 +47,11 @@ NOT_FOR_READS = {
     "rich.console",
 }
 PROGRAM = """
-import sys
+import atexit, gc, sys
 known = set(sys.modules)
+def report():
+    print('\\nmodules', gc.get_freeze_count(), *sorted(set(sys.modules) - known))
+atexit.register(report)
 from omnigraph.cli import main
 for line in {lines!r}:
     sys.argv = ['omnigraph', *line]
@@ -56,7 +59,6 @@ for line in {lines!r}:
         main()
     except SystemExit:
         pass
-print('\\nmodules', *sorted(set(sys.modules) - known))
 """
 
 
@@ -73,7 +75,9 @@ def modules_of(
         env={**os.environ, **(environment or {})},
     )
     shown, _, modules = finished.stdout.rpartition("\nmodules ")
-    return set(modules.split()), shown
+    frozen, *names = modules.split()
+    assert int(frozen), "the interpreter looks for garbage in all modules before it ends"
+    return set(names), shown
 
 
 def libraries_of(modules: set[str]) -> set[str]:
