@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from omnigraph.aio import AsyncOpening
 from omnigraph.engine import Graph, open_graph
 from omnigraph.engine.arguments import require_address
 from omnigraph.engine.gate import Gate
@@ -25,6 +24,7 @@ from omnigraph.operator_config.credentials import find_token
 from omnigraph.operator_config.operator_settings import OperatorConfig, read_config
 
 if TYPE_CHECKING:
+    from omnigraph.aio import AsyncOpening
     from omnigraph.client.remote_graph import RemoteGraph
 
 
@@ -83,6 +83,8 @@ def connect_async(  # noqa: PLR0913 — the arguments of connect
 
     Awaited, it is an open `AsyncGraph`, which has to be closed.
     """
+    from omnigraph.aio import AsyncOpening  # noqa: PLC0415 — most programs are not asynchronous
+
     work = partial(
         connect,
         uri,

@@ -38,9 +38,14 @@ COMPLETE_BASH = {
     "COMP_CWORD": "2",
 }
 NOT_FOR_READS = {
+    "asyncio",
     "datafusion",
     "httpx",
     "obstore.fsspec",
+    "omnigraph.aio",
+    "omnigraph.bulk.bulk_load",
+    "omnigraph.engine.merger",
+    "omnigraph.schema.merging",
     "pandas",
     "pydantic",
     "pyspark",

@@ -28,7 +28,6 @@ from omnigraph.engine.load_dispatch import (
     OnErrorName,
     load_source,
 )
-from omnigraph.engine.merger import Merger
 from omnigraph.engine.optimize import IndexBuildResult, OptimizeResult
 from omnigraph.engine.read_requests import (
     QueryText,
@@ -60,6 +59,7 @@ from omnigraph.writers.load_records import LoadMode
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
+    from omnigraph.engine.merger import Merger
 
 Returned = TypeVar("Returned")
 
@@ -431,4 +431,6 @@ class Branch(BranchReads, BranchMerges):
 
     @property
     def _merger(self) -> Merger:
+        from omnigraph.engine.merger import Merger  # noqa: PLC0415 — most programs merge nothing
+
         return Merger(self._session, self._stream)

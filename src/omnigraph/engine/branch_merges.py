@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 from omnigraph.engine.commit import Commit
 from omnigraph.engine.commit_loop import build_terms
-from omnigraph.engine.merger import Merger
 from omnigraph.engine.refs import StateRef
 from omnigraph.engine.write_results import MergePlan, MergeResult
 from omnigraph.errors import InvalidArgumentError
-from omnigraph.writers.merge.merge_choices import Prefer
+
+if TYPE_CHECKING:
+    from omnigraph.engine.merger import Merger
+    from omnigraph.writers.merge.merge_choices import Prefer
 
 
 class BranchMerges(ABC):

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, Final, Literal, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeGuard
 
-from omnigraph.bulk.bulk_load import BulkLoad, BulkOptions
 from omnigraph.bulk.bulk_sources import (
     BulkSource,
     CombinedSource,
@@ -46,6 +45,9 @@ from omnigraph.writers.inputs.record_tables import (
 )
 from omnigraph.writers.load_records import LoadMode
 from omnigraph.writers.prepare import Request
+
+if TYPE_CHECKING:
+    from omnigraph.bulk.bulk_load import BulkLoad
 
 # Files this large are left to Spark, or to units in this process where there is no Spark.
 AUTO_BYTES_MIN: Final = 1024**3
@@ -116,6 +118,8 @@ def load_source(
     _require_strict(request)
     if terms.is_dry and request.rejects is not None:
         raise InvalidArgumentError("rejects", "a dry run writes no file: leave it out")
+    from omnigraph.bulk.bulk_load import BulkLoad, BulkOptions  # noqa: PLC0415 — few loads are bulk
+
     bulk = _build_bulk_source(source, request, resources)
     runner = _create_runner(request, resources, source)
     place = _build_graph_location(resources)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from omnigraph.changes.type_difference import Counts
 from omnigraph.engine.commit import Commit
@@ -11,9 +12,11 @@ from omnigraph.errors import EntityConflict
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.migration import MigrationPlan
 from omnigraph.schema.schema_shape import JsonObject
-from omnigraph.writers.merge.merge_commit import CheckedMerge
-from omnigraph.writers.merge.property_rules import MixedEntity
-from omnigraph.writers.merge.three_way import MergedChange
+
+if TYPE_CHECKING:
+    from omnigraph.writers.merge.merge_commit import CheckedMerge
+    from omnigraph.writers.merge.property_rules import MixedEntity
+    from omnigraph.writers.merge.three_way import MergedChange
 
 
 @dataclass(frozen=True, slots=True, repr=False)
