@@ -25,6 +25,7 @@ from omnigraph.lang.spellcheck import suggest_similar
 _NESTING_MAX: Final = 32
 # The parser of the library calls itself for every level, and ends the process when it runs out.
 _PARSED_NESTING_MAX: Final = 200
+_DIGITS_MAX: Final = 4_000
 # Values of one file, each counted as often as aliases repeat it.
 _VALUES_MAX: Final = 1_000_000
 _TAG: Final = "tag:yaml.org,2002:"
@@ -183,10 +184,20 @@ def read_text(path: Path, findings: Findings) -> str:
     """The text of a file; one that cannot be read is refused at once."""
     try:
         return read_file(path).decode("utf-8-sig")
+    except UnicodeDecodeError as failure:
+        before = failure.object[: failure.start].decode(errors="replace")
+        message = f"the file is not UTF-8 text: byte 0x{failure.object[failure.start]:02x}"
+        findings.add_problem(_locate_end(before), message, code="unreadable_file")
+        raise findings.error(findings.problems) from failure
     except (OSError, ValueError) as failure:
         message = f"the file cannot be read: {describe_failure(failure)}"
         findings.add_problem(DOCUMENT_START, message, code="unreadable_file")
         raise findings.error(findings.problems) from failure
+
+
+def _locate_end(text: str) -> Position:
+    """The place of what follows a text."""
+    return Position(text.count("\n") + 1, len(text) - text.rfind("\n"))
 
 
 def parse_document(text: str, findings: Findings) -> yaml.Node:
@@ -203,8 +214,10 @@ def parse_document(text: str, findings: Findings) -> yaml.Node:
         place = _locate_failure(failure, text)
         message = f"this is not YAML: {failure.problem or failure.context}"
         findings.add_problem(place, message, code="invalid_yaml")
-    except yaml.YAMLError as failure:
-        findings.add_problem(DOCUMENT_START, f"this is not YAML: {failure}", code="invalid_yaml")
+    except yaml.reader.ReaderError as failure:
+        message = f"this is not YAML: the character #x{failure.character:04x} is not allowed"
+        place = _locate_end(text[: failure.position])
+        findings.add_problem(place, message, code="invalid_yaml")
     else:
         if node is not None:
             findings.paths = _collect_paths(node)
@@ -278,7 +291,8 @@ def _check_names(root: yaml.Node, findings: Findings) -> None:
         visited.add(id(node))
         inner: list[yaml.Node] = []
         if node.tag not in _KNOWN_TAGS:
-            message = f"the tag '{sanitize_text(str(node.tag))}' is not known"
+            # The tag is not repeated: a password may begin with its mark.
+            message = "a tag is not known here: put a text that begins with '!' in quotes"
             findings.add_problem(position_of(node), message)
         if isinstance(node, yaml.SequenceNode):
             inner = node.value
@@ -344,6 +358,21 @@ def read_section(node: yaml.Node | None, shape: SectionSchema, findings: Finding
     return Section(position_of(node), values, places)
 
 
+def require_version(
+    section: Section, known: int, findings: Findings, *, code: str = "invalid_value"
+) -> None:
+    """Report a version of the format other than the known one; one of another kind is reported."""
+    version = section.values["version"]
+    if version not in (None, known):
+        where, message = section.position_of("version"), f"version {version} is not known"
+        findings.add_problem(where, message, hint=f"write {known}", code=code)
+
+
+def is_null(node: yaml.Node) -> bool:
+    """Whether a value is left empty, or says `null`."""
+    return isinstance(node, yaml.ScalarNode) and node.tag == f"{_TAG}null"
+
+
 def iter_named_nodes(node: yaml.MappingNode) -> Iterator[tuple[str, Position, yaml.Node]]:
     """The members of a mapping, each name once; `parse_document` reported the others."""
     seen: set[str] = set()
@@ -363,7 +392,9 @@ def decode_node(node: yaml.Node, depth: int = 0) -> Any:  # Any: a value of YAML
         case yaml.SequenceNode():
             return [decode_node(each, depth + 1) for each in node.value]
         case yaml.MappingNode():
-            return {key.value: decode_node(value, depth + 1) for key, value in node.value}
+            # Other names were reported by `parse_document`.
+            named = ((key, value) for key, value in node.value if isinstance(key, yaml.ScalarNode))
+            return {key.value: decode_node(value, depth + 1) for key, value in named}
         case _:
             raise ValueError("it is not a value")
 
@@ -374,7 +405,8 @@ def _decode_scalar(text: str, tag: str) -> str | int | float | bool | None:
             return None
         case "bool":
             return text.lower() == "true"
-        case "int":
+        # More digits than that, which Python would refuse to read, are a text like any other.
+        case "int" if len(text) <= _DIGITS_MAX:
             return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
         case "float":
             return float(re.sub(r"\.(?=[in])", "", text.lower()))
@@ -434,7 +466,7 @@ def _read_scalar(
 
 
 def _read_text(node: yaml.Node, field_: FieldSpec, shape: SectionSchema, findings: Findings) -> str:
-    if not isinstance(node, yaml.ScalarNode) or node.tag == "tag:yaml.org,2002:null":
+    if not isinstance(node, yaml.ScalarNode) or is_null(node):
         _report_mismatch(node, field_, shape, findings)
         return field_.choices[0] if field_.choices else ""
     # A number or a date is taken as it is written: `branch: 2026` is a name.

@@ -147,8 +147,9 @@ def _iter_conditions(rule: Rule, action: Action) -> Iterator[JsonObject]:
         yield _match_any("type_name", rule.types)
     if rule.queries is not None:
         yield _match_any("query", rule.queries)
-    elif is_carried:
-        # Only what a stored query does is carried, never what its caller asks for.
+    if is_carried:
+        # Only what a stored query does is carried, never what its caller asks for: `*` is also
+        # like the empty name of no query.
         yield {"!=": {"left": _read_context("query"), "right": {"Value": ""}}}
 
 

@@ -18,11 +18,13 @@ from omnigraph.config.yaml_reader import (
     Position,
     Section,
     SectionSchema,
+    is_null,
     iter_named_nodes,
     parse_document,
     position_of,
     read_section,
     read_text,
+    require_version,
 )
 from omnigraph.errors import PolicyInvalidError
 from omnigraph.lang.quoting import sanitize_text
@@ -159,9 +161,7 @@ def parse_bundle(text: str, *, file: str, kind: BundleKind | None = None) -> Bun
 
 def _build_bundle(text: str, findings: Findings, kind: BundleKind | None) -> Bundle:
     section = read_section(parse_document(text, findings), BUNDLE, findings)
-    if section.has_field("version") and section.values["version"] != VERSION:
-        message = f"policy: version {section.values['version']} is not known"
-        findings.add_problem(section.position_of("version"), message, hint=f"write {VERSION}")
+    require_version(section, VERSION, findings)
     groups = _read_groups(section.values["groups"], findings)
     rules: dict[str, Rule] = {}
     for node in section.values["rules"]:
@@ -172,10 +172,21 @@ def _build_bundle(text: str, findings: Findings, kind: BundleKind | None) -> Bun
         kind = kind or _guess_kind(rule)
         _check_kind(rule.actions, kind, place, findings)
         rules[rule.id] = rule
+    protected = _read_protected(section, findings)
     findings.raise_if_any()
-    protected = frozenset(section.values["protected_branches"] or ())
     found = tuple(rules.values())
     return Bundle(findings.file, kind or BundleKind.GRAPH, groups, protected, found)
+
+
+def _read_protected(section: Section, findings: Findings) -> frozenset[str]:
+    """The protected branches; what cannot name a branch would leave one unprotected."""
+    names: tuple[str, ...] = section.values["protected_branches"] or ()
+    for name in names:
+        if "*" in name or name != name.strip():
+            message = f"protected_branches: '{sanitize_text(name)}' is not the name of a branch"
+            hint = "list each branch by its name: there are no patterns here"
+            findings.add_problem(section.position_of("protected_branches"), message, hint=hint)
+    return frozenset(names)
 
 
 def _guess_kind(rule: Rule) -> BundleKind:
@@ -198,7 +209,7 @@ def _read_groups(node: yaml.MappingNode | None, findings: Findings) -> dict[str,
 
 
 def _read_actor(node: yaml.Node, group: str, findings: Findings) -> str:
-    if isinstance(node, yaml.ScalarNode) and str(node.value).strip():
+    if isinstance(node, yaml.ScalarNode) and not is_null(node) and str(node.value).strip():
         return str(node.value)
     message = f"groups: an actor of '{sanitize_text(group)}' is empty"
     findings.add_problem(position_of(node), message)
@@ -213,17 +224,14 @@ def _read_rule(
     if section.values["allow"] is None:
         return Rule(section.get_text("id"), "", ()), section.position
     allow = read_section(section.values["allow"], ALLOW, findings)
-    actors = read_section(allow.values["actors"], ACTORS, findings)
-    group = actors.get_text("group")
-    if group and group not in groups:
-        hint = suggest_similar(group, groups) or "declare it under 'groups'"
-        message = f"rule: unknown group '{sanitize_text(group)}'"
-        findings.add_problem(actors.position_of("group"), message, hint=hint, code="unknown_group")
+    group = _read_group(allow, groups, findings)
     actions = tuple(dict.fromkeys(map(Action, allow.values["actions"])))
     if not actions and allow.has_field("actions"):
         findings.add_problem(allow.position_of("actions"), "allow: 'actions' is empty")
     queries = allow.values["queries"]
     if queries is not None:
+        if not queries:
+            findings.add_problem(allow.position_of("queries"), "allow: 'queries' is empty")
         _require_actions("queries", actions, {Action.INVOKE_QUERY}, allow, findings)
     carries = tuple(dict.fromkeys(map(Action, allow.values["carries"])))
     if carries:
@@ -238,6 +246,18 @@ def _read_rule(
         carries,
     )
     return rule, allow.position_of("actions")
+
+
+def _read_group(allow: Section, groups: Mapping[str, object], findings: Findings) -> str:
+    if allow.values["actors"] is None:
+        return ""
+    actors = read_section(allow.values["actors"], ACTORS, findings)
+    group = actors.get_text("group")
+    if group and group not in groups:
+        hint = suggest_similar(group, groups) or "declare it under 'groups'"
+        message = f"rule: unknown group '{sanitize_text(group)}'"
+        findings.add_problem(actors.position_of("group"), message, hint=hint, code="unknown_group")
+    return group
 
 
 def _check_kind(
@@ -305,7 +325,8 @@ def _read_types(
                 findings.add_problem(position_of(value), message, hint="write `all`")
     else:
         items = node.value if isinstance(node, yaml.SequenceNode) else [node]
-        names = [str(each.value) for each in items if isinstance(each, yaml.ScalarNode)]
-    if not names or not all(name.strip() for name in names):
+        names = [str(each.value) for each in items]
+    # No type has another name, so a pattern, for one, would allow nothing.
+    if not names or not all(map(str.isidentifier, names)):
         findings.add_problem(position_of(node), "allow: 'types' expects: names of types")
     return tuple(names)

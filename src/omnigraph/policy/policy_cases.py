@@ -15,6 +15,7 @@ from omnigraph.config.yaml_reader import (
     position_of,
     read_section,
     read_text,
+    require_version,
 )
 from omnigraph.errors import PolicyInvalidError
 from omnigraph.lang.quoting import sanitize_text
@@ -85,9 +86,7 @@ def load_cases(path: Path) -> tuple[PolicyCase, ...]:
     """The cases in a file; `PolicyInvalidError` lists all its problems."""
     findings = Findings(str(path), error=PolicyInvalidError)
     section = read_section(parse_document(read_text(path, findings), findings), CASES, findings)
-    if section.has_field("version") and section.values["version"] != VERSION:
-        message = f"cases: version {section.values['version']} is not known"
-        findings.add_problem(section.position_of("version"), message, hint=f"write {VERSION}")
+    require_version(section, VERSION, findings)
     cases: dict[str, PolicyCase] = {}
     for node in section.values["cases"]:
         given = read_section(node, CASE, findings)

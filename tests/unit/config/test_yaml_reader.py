@@ -59,6 +59,7 @@ def _decode(text: str) -> object:
         ("-.inf", -math.inf),
         ("'true'", "true"),
         ("=", "="),
+        ("9" * 5_000, "9" * 5_000),
     ],
 )
 def test_plain_scalars_are_those_of_yaml_1_2(written: str, value: object) -> None:
@@ -104,7 +105,7 @@ def test_a_name_that_comes_twice_is_found_at_any_depth() -> None:
         ("a: 1\nb: }\n", (2, 4)),
         ("a: 1\n---\nb: 2\n", (2, 1)),
         ("[" * 100_000, (1, 201)),
-        ("a: \x00", (1, 1)),
+        ("a: 1\nb: \x00", (2, 4)),
     ],
     ids=["empty", "open", "brace", "two documents", "deep", "control"],
 )
@@ -119,19 +120,31 @@ def test_what_is_not_one_yaml_document_is_refused_at_its_place(
 
 
 def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.yaml").write_bytes(b"\xff\xfe")
-    for name in ("a.yaml", "b.yaml"):
-        with pytest.raises(ConfigInvalidError, match="cannot be read") as caught:
+    (tmp_path / "a.yaml").write_bytes("a: é\nb: é".encode() + b"\xff\xfe")
+    for name, reason, place in (
+        ("a.yaml", "not UTF-8 text: byte 0xff", (2, 5)),
+        ("b.yaml", "cannot be read", (1, 1)),
+    ):
+        with pytest.raises(ConfigInvalidError, match=reason) as caught:
             read_text(tmp_path / name, Findings(name))
-        assert caught.value.problems[0].code == "unreadable_file"
+        (problem,) = caught.value.problems
+        assert (problem.code, problem.line, problem.column) == ("unreadable_file", *place)
 
 
 @pytest.mark.parametrize("value", ["''", "[x]", "{x: y}"])
 def test_a_tag_of_a_program_is_a_problem_and_never_followed(value: str) -> None:
     findings = Findings("a.yaml")
     node = parse_document(f"a: !!python/name:os.system {value}", findings)
-    assert "python/name:os.system' is not known" in findings.problems[0].message
+    message = findings.problems[0].message
+    assert message == "a tag is not known here: put a text that begins with '!' in quotes"
     assert decode_node(node)["a"] in ("", ["x"], {"x": "y"})
+
+
+def test_a_name_that_is_not_a_text_is_reported_and_left_out() -> None:
+    findings = Findings("a.yaml")
+    node = parse_document("a: {? [x] : 1, b: 2}\n", findings)
+    assert [each.message for each in findings.problems] == ["a name must be a text"]
+    assert decode_node(node) == {"a": {"b": 2}}
 
 
 def test_a_pipe_a_folder_and_a_file_of_data_are_refused_at_once(tmp_path: Path) -> None:

@@ -46,6 +46,15 @@ def test_an_act_is_allowed_by_a_rule_that_covers_it_and_by_nothing_else(
     assert (found.is_allowed, found.rule) == (rule is not None, rule)
 
 
+@pytest.mark.parametrize("queries", ["", "queries: ['*'], ", "queries: ['**'], "])
+def test_a_rule_carries_what_stored_queries_do_and_nothing_else(queries: str) -> None:
+    rule = f"{{actors: {{group: g}}, actions: [invoke_query], {queries}carries: [read]}}"
+    policy = compile_text(f"version: 1\ngroups: {{g: [ada]}}\nrules: [{{id: r, allow: {rule}}}]\n")
+    assert policy.decide("ada", Act(Action.READ, "main", query="any")).is_allowed
+    assert not policy.decide("ada", Act(Action.READ, "main")).is_allowed
+    assert not policy.decide("ada", Act(Action.READ, "main", query="")).is_allowed
+
+
 def test_the_matched_rule_is_the_smallest_by_name() -> None:
     more = "  - id: aaa\n    allow: {actors: {group: analysts}, actions: [read]}\n"
     assert compile_text(TEAM + more).decide("act-jo", Act(Action.READ, "main")).rule == "aaa"

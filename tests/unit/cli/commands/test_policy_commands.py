@@ -36,7 +36,7 @@ def test_validate_lists_every_problem_with_its_place(run: Run, bundle: Path) -> 
     bundle.write_text("version: 2\nrules: []\nextra: 1\n")
     shown = run("policy", "validate", "--file", bundle)
     assert shown.exit_code == 1
-    assert f"{bundle}:1:1: policy: version 2 is not known" in shown.stderr
+    assert f"{bundle}:1:1: version 2 is not known" in shown.stderr
     assert f"{bundle}:3:1: policy: unknown field 'extra'" in shown.stderr
     document = json.loads(run("policy", "validate", "--file", bundle, "--json").stdout)
     assert document["reason"] == "policy_invalid"
