@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import yaml
 
@@ -25,10 +24,10 @@ from omnigraph.clusters.addresses import (
     kind_of,
     name_of,
 )
+from omnigraph.clusters.blob_bases import read_blob_bases
 from omnigraph.clusters.cluster_findings import ClusterFinding, ClusterFindings, Severity
 from omnigraph.clusters.cluster_schema import (
     CLUSTER,
-    EXTERNAL_BLOBS,
     GRAPH,
     METADATA,
     POLICY,
@@ -50,7 +49,8 @@ from omnigraph.clusters.desired import (
 from omnigraph.clusters.query_files import KnownQueries, QueryFiles
 from omnigraph.clusters.revision import RevisionContent
 from omnigraph.config.bounded_files import describe_failure, read_file
-from omnigraph.config.references import contains_password, is_reference
+from omnigraph.config.references import contains_password, find_names, is_reference
+from omnigraph.config.written_addresses import examine_service_url, has_user
 from omnigraph.config.yaml_reader import (
     Findings,
     Position,
@@ -58,9 +58,9 @@ from omnigraph.config.yaml_reader import (
     decode_node,
     iter_named_nodes,
     parse_document,
-    position_of,
     read_section,
     read_text,
+    require_version,
 )
 from omnigraph.embedding.embedding_profile import Provider
 from omnigraph.errors import CompileError, ConfigInvalidError, Problem
@@ -78,7 +78,6 @@ _CODES: Final = {
     "missing_field": "invalid_cluster_yaml",
     "invalid_value": "invalid_cluster_yaml",
 }
-_SCOPES: Final = ("server_safe", "embedded_only")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +160,8 @@ class _ConfigReader:
         """The whole document."""
         self._refuse_reserved(node)
         whole = read_section(node, CLUSTER, self.problems)
-        if whole.has_field("version") and whole.values["version"] != VERSION:
-            self._add(
-                whole.position_of("version"),
-                f"version {whole.values['version']} is not known; write version: {VERSION}",
-                "unsupported_cluster_config_version",
-            )
+        code = "unsupported_cluster_config_version"
+        require_version(whole, VERSION, self.problems, code=code)
         name = self._read_name(whole)
         root = self._read_root(whole)
         is_locked = self._read_lock(whole)
@@ -214,7 +209,7 @@ class _ConfigReader:
         text = str(node.value) if isinstance(node, yaml.ScalarNode) else ""
         scheme, separator, rest = text.partition("://")
         is_known = not separator or scheme in ("file", "s3", "memory")
-        is_clean = text.isprintable() and not (separator and "@" in rest)
+        is_clean = text.isprintable() and not (separator and set("@?#") & set(rest))
         is_named = bool(rest.strip("/")) if separator else bool(text.strip())
         if not (is_known and is_clean and is_named):
             # The text is not repeated: it may hold a password.
@@ -228,7 +223,7 @@ class _ConfigReader:
             return True
         state = read_section(whole.values["state"], STATE, self.problems)
         if state.get_text("backend") != "cluster":
-            message = f"there is no backend '{state.get_text('backend')}': write cluster"
+            message = "the backend is not known: write cluster"
             self._add(state.position_of("backend"), message, "unsupported_state_backend")
         if not state.values["lock"]:
             message = "people who apply at the same time are not kept apart"
@@ -265,7 +260,11 @@ class _ConfigReader:
     def _read_profile(self, place: Position, node: yaml.Node) -> dict[str, str]:
         section = read_section(node, PROVIDER, self.problems)
         kind = section.find_text("kind") or section.find_text("provider") or "openai-compatible"
-        if kind not in set(Provider):
+        if section.has_field("kind") and section.has_field("provider"):
+            message = "'kind' and 'provider' are two names of one field: leave one of them out"
+            self._add(section.position_of("provider"), message, "invalid_embedding_provider")
+        is_known = kind in set(Provider)
+        if not is_known:
             message = f"the kind is not known; known are {', '.join(Provider)}"
             self._add(section.position_of("kind"), message, "invalid_embedding_provider")
         key = section.find_text("api_key")
@@ -273,14 +272,20 @@ class _ConfigReader:
             # The value itself is not repeated: it may be a secret.
             message = "a key is never written down: name a variable, such as ${OPENAI_API_KEY}"
             self._add(section.position_of("api_key"), message, "embedding_api_key_inline")
-        if contains_password(section.find_text("base_url") or ""):
-            message = "an address has no password and no key: name a variable with api_key"
-            self._add(section.position_of("base_url"), message, "embedding_api_key_inline")
-        if key is None and kind != "mock":
+        if url := section.find_text("base_url"):
+            self._check_service(section.position_of("base_url"), url)
+        if key is None and is_known and kind != Provider.MOCK:
             message = f"'{kind}' needs an api_key, such as ${{OPENAI_API_KEY}}"
             self._add(place, message, "embedding_api_key_required")
         texts = {name: section.find_text(name) for name in ("base_url", "model", "api_key")}
         return {"kind": kind} | {name: text for name, text in texts.items() if text is not None}
+
+    def _check_service(self, place: Position, url: str) -> None:
+        if contains_password(url) or has_user(url):
+            message = "an address has no password and no key: name a variable with api_key"
+            self._add(place, message, "embedding_api_key_inline")
+        elif not find_names(url) and (problem := examine_service_url(url)):
+            self._add(place, problem, "invalid_embedding_provider")
 
     def _read_graphs(self, whole: Section) -> None:
         known = KnownQueries(self.known)
@@ -323,7 +328,7 @@ class _ConfigReader:
                 where = section.position_of("embedding_provider")
                 self._add(where, message, "dangling_embedding_provider_reference")
             details["embedding_provider"] = address
-        bases = self._read_blob_bases(section)
+        bases = read_blob_bases(section, self.problems)
         if bases:
             details["external_blob_policy"] = {"mode": "allow", "bases": bases}
         else:
@@ -331,27 +336,6 @@ class _ConfigReader:
             path = f"graphs.{name}"
             self.warnings.add_warning("external_blob_ingress_default_deny", path, message)
         return details
-
-    def _read_blob_bases(self, section: Section) -> list[dict[str, str]]:
-        if not section.has_field("external_blobs"):
-            return []
-        blobs = read_section(section.values["external_blobs"], EXTERNAL_BLOBS, self.problems)
-        found: list[dict[str, str]] = []
-        for node in blobs.values["allow"] or ():
-            entry = decode_node(node)
-            base, scope = (
-                (entry.get("base"), entry.get("scope", "server_safe"))
-                if isinstance(entry, dict)
-                else (None, None)
-            )
-            if scope not in _SCOPES or set(entry) - {"base", "scope"}:
-                message = f"an entry has a base and a scope: {' or '.join(_SCOPES)}"
-                self._add(position_of(node), message, "invalid_external_blob_policy")
-            elif problem := _examine_base(base, scope, [each["uri"] for each in found]):
-                self._add(position_of(node), problem, "invalid_external_blob_base")
-            else:
-                found.append({"uri": str(base).rstrip("/") + "/", "scope": scope})
-        return found
 
     def _read_schema(self, graph_id: str, section: Section) -> bool:
         """Read the schema of a graph; whether the newest revision has this very text."""
@@ -432,7 +416,8 @@ class _ConfigReader:
     def _read_targets(self, section: Section, place: Position) -> list[str]:
         targets: list[str] = []
         where = section.position_of("applies_to")
-        for given in section.values["applies_to"] or ():
+        # What is empty was reported as such.
+        for given in filter(None, section.values["applies_to"] or ()):
             kind = kind_of(given)
             if given == "cluster":
                 targets.append(given)
@@ -467,24 +452,3 @@ def convert_diagnostics(error: CompileError, code: str, path: str) -> Iterator[C
                 place.line,
                 place.column,
             )
-
-
-def _examine_base(base: object, scope: str, others: list[str]) -> str | None:
-    """Why a text cannot be a base of external blobs, or None."""
-    if not isinstance(base, str):
-        return "a base is a text"
-    try:
-        parts = urlsplit(base)
-    except ValueError:
-        return "the base is not an address"
-    if not parts.scheme or "@" in parts.netloc or parts.query or parts.fragment:
-        # The text is not repeated: it may hold a password.
-        return "the base is not absolute, or has credentials, a query or a fragment"
-    if ".." in parts.path.split("/") or "%2e" in base.lower() or "%2f" in base.lower():
-        return f"'{base}' has segments that lead elsewhere"
-    if parts.scheme == "file" and (scope != "embedded_only" or not Path(parts.path).is_dir()):
-        return f"'{base}' needs the scope embedded_only, and must be a folder"
-    own = base.rstrip("/") + "/"
-    if any(own.startswith(other) or other.startswith(own) for other in others):
-        return f"'{base}' overlaps another base"
-    return None

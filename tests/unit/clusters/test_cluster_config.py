@@ -29,6 +29,48 @@ def edit(folder: Path, old: str, new: str, name: str = "cluster.yaml") -> None:
     (folder / name).write_text(text.replace(old, new))
 
 
+def provide(text: str) -> str:
+    return f"providers: {{embedding: {{a: {{api_key: '${{K}}', {text}}}}}}}\ngraphs:"
+
+
+def allow(entry: str) -> str:
+    return f"schema: people.pg\n    external_blobs: {{allow: [{entry}]}}"
+
+
+# Texts that would end a reader that believes what it is given, or show what it was given.
+HOSTILE = [
+    ("version: 1", f"version: {'1' * 5_000}", "invalid_cluster_yaml"),
+    ("{ file: queries/tasks.gq }", "{ ? [a] : b }", "invalid_cluster_yaml"),
+    ("all_tasks:", "? [all_tasks] :", "invalid_cluster_yaml"),
+    ("schema: people.pg", allow("{? [a] : b}"), "invalid_cluster_yaml"),
+    ("schema: people.pg", allow("{base: 'https://h', scope: [x]}"), "invalid_external_blob_policy"),
+    (
+        "schema: people.pg",
+        allow(f"{{base: 'https://h/{'x' * 70_000}'}}"),
+        "invalid_external_blob_base",
+    ),
+    ("schema: people.pg", allow('{base: "https://h/\\e[2J"}'), "invalid_external_blob_base"),
+    ("schema: people.pg", allow("{base: 'https://h/../s3cret'}"), "invalid_external_blob_base"),
+    ("schema: people.pg", allow("{base: 'https://s3cret@h/x'}"), "invalid_external_blob_base"),
+    ("graphs:", "storage: 's3://b/x?key=s3cret'\ngraphs:", "invalid_storage_root"),
+    ("graphs:", "storage: 's3://b/x#s3cret'\ngraphs:", "invalid_storage_root"),
+    ("graphs:", "state: {backend: s3cret}\ngraphs:", "unsupported_state_backend"),
+    ("graphs:", provide("kind: openai, api_key: !s3cret x"), "invalid_cluster_yaml"),
+    ("graphs:", provide("kind: openai, provider: mock"), "invalid_embedding_provider"),
+    ("graphs:", provide("base_url: 'https://s3cret@h/v1'"), "embedding_api_key_inline"),
+    ("graphs:", provide("base_url: 'https://u:${PASSWORD}@h/v1'"), "embedding_api_key_inline"),
+    ("graphs:", provide("base_url: 'https://h/v1?key=s3cret'"), "invalid_embedding_provider"),
+    ("graphs:", provide("base_url: 'https://h/v1#s3cret'"), "invalid_embedding_provider"),
+    ("graphs:", provide("base_url: 'http://[s3cret'"), "invalid_embedding_provider"),
+    ("graphs:", provide("base_url: 'file:///etc/passwd'"), "invalid_embedding_provider"),
+    (
+        "graphs:",
+        "providers: {embedding: {a: {kind: s3cret}}}\ngraphs:",
+        "invalid_embedding_provider",
+    ),
+]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "code"),
     [
@@ -124,6 +166,7 @@ def edit(folder: Path, old: str, new: str, name: str = "cluster.yaml") -> None:
         ("schema: people.pg", 'schema: "a\\0b"', "schema_file_missing"),
         ("queries: queries/people", "queries: ''", "invalid_cluster_yaml"),
         ("queries: queries/people", "queries: [[x]]", "invalid_cluster_yaml"),
+        *HOSTILE,
     ],
 )
 def test_a_mistake_has_a_code_and_a_place(folder: Path, old: str, new: str, code: str) -> None:
@@ -192,6 +235,12 @@ def test_a_mock_needs_no_key_and_a_lock_that_is_off_is_a_warning(folder: Path) -
     assert found.desired.resources["provider.embedding.a"].details == {
         "embedding_profile": {"kind": "mock"}
     }
+
+
+@pytest.mark.parametrize("url", ["${URL}", "https://${HOST}/v1", "http://127.0.0.1:8080/v1"])
+def test_the_address_of_a_provider_may_name_variables(folder: Path, url: str) -> None:
+    edit(folder, "graphs:", provide(f"base_url: '{url}'"))
+    assert errors(folder) == []
 
 
 def test_a_folder_that_is_not_there_is_said_to_be(tmp_path: Path) -> None:
