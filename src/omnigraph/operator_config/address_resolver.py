@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias, assert_never
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote
 
+from omnigraph.config.written_addresses import (
+    ADDRESS_WITH_USER,
+    examine_service_url,
+    has_user,
+)
 from omnigraph.errors import AddressError
 from omnigraph.operator_config.operator_settings import Binding, OperatorConfig, Profile
 
@@ -149,6 +154,7 @@ def is_served(uri: str) -> bool:
 
 def split_served(url: str, graph: str | None, origin: str) -> ServerAddress:
     """A server and its graph from one URL, such as `https://h/graphs/kb`."""
+    _require_clean(url, origin)
     base, separator, last = url.rstrip("/").rpartition(_GRAPHS)
     if separator and last and "/" not in last:
         found = unquote(last)
@@ -166,12 +172,21 @@ def _resolve_given(flags: AddressFlags, name: str, config: OperatorConfig) -> Ad
             return ServerAddress(find_server(value, config), flags.graph, origin)
         case "cluster":
             root = config.find_root(value) if value in config.clusters else value
+            _require_clean(root, origin)
             return ClusterAddress(root, flags.graph, origin)
         case _:
             return _make_store(flags, value, origin)
 
 
+def _require_clean(address: str, origin: str) -> None:
+    """Refuse an address with a user or a password, before anything prints it."""
+    if has_user(address):
+        hint = "a token of a server is kept by `omnigraph login`, keys of S3 in the environment"
+        raise AddressError(f"{origin}: {ADDRESS_WITH_USER}", hint=hint)
+
+
 def _make_store(flags: AddressFlags, uri: str, origin: str) -> StoreAddress:
+    _require_clean(uri, origin)
     if flags.graph is not None:
         raise AddressError(
             f"{uri} is already one graph, so {flags.spell('graph')} cannot choose another",
@@ -220,10 +235,8 @@ def require_binding(profile: Profile) -> Binding:
 def find_server(value: str, config: OperatorConfig) -> str:
     """The address of a server that is given by its name or by its address."""
     if "://" in value:
-        if not is_served(value) or not urlsplit(value).hostname:
-            raise AddressError(
-                f"{value} is not the address of a server", hint="it begins with http:// or https://"
-            )
+        if problem := examine_service_url(value):
+            raise AddressError(f"this is not the address of a server: {problem}")
         return value
     if value not in config.servers:
         hint = f"{_list_known(config.servers)}; an address begins with http:// or https://"

@@ -61,9 +61,10 @@ class CredentialsFile:
                 settings[found["key"]] = _unquote_value(found["value"])
         if settings.get("keyring", "").lower() in ("yes", "true"):
             held = keychain.find_token(server)
-            return None if held is None else Token(held, f"keyring, for [{server}] of {self.path}")
+            origin = f"keyring, for [{server}] of {self.path}"
+            return None if held is None else _take_token(held, origin)
         value = settings.get("token")
-        return Token(value, f"[{server}] of {self.path}") if value else None
+        return _take_token(value, f"[{server}] of {self.path}") if value else None
 
     def store_token(self, server: str, token: str, *, in_keyring: bool = False) -> None:
         """Keep a token in place of the one that the server had."""
@@ -160,12 +161,22 @@ def find_token(
     if server is not None:
         variable = name_token_variable(server)
         if environment.get(variable):
-            return Token(environment[variable], f"${variable}")
+            return _take_token(environment[variable], f"${variable}")
         stored = None if home is None else CredentialsFile(home).find_token(server)
         if stored is not None:
             return stored
     bearer = environment.get(BEARER_VARIABLE)
-    return Token(bearer, f"${BEARER_VARIABLE}") if bearer else None
+    return _take_token(bearer, f"${BEARER_VARIABLE}") if bearer else None
+
+
+def _take_token(value: str, origin: str) -> Token:
+    """A token that a request can carry; white space around it comes from files and pipes."""
+    token = value.strip()
+    if _TOKEN_TEXT.fullmatch(token) is None:
+        raise CredentialsError(
+            f"the token of {origin} is empty, or has characters that a request cannot carry"
+        )
+    return Token(token, origin)
 
 
 def match_server(url: str, servers: Mapping[str, str]) -> str | None:

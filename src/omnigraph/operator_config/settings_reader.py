@@ -9,6 +9,11 @@ from typing import Any, Final, TypeVar
 
 import yaml
 
+from omnigraph.config.written_addresses import (
+    ADDRESS_WITH_USER,
+    examine_service_url,
+    has_user,
+)
 from omnigraph.config.yaml_reader import (
     FieldKind,
     FieldSpec,
@@ -16,6 +21,7 @@ from omnigraph.config.yaml_reader import (
     Section,
     SectionSchema,
     decode_node,
+    is_null,
     iter_named_nodes,
     parse_document,
     read_section,
@@ -156,7 +162,7 @@ class _SectionReader:
     def read_one(self, name: str, shape: SectionSchema) -> Section:
         """A section that is there once, or not at all."""
         node = self._file.values[name]
-        if node is None or _is_null(node):
+        if node is None or is_null(node):
             return Section(self._file.position, {e.name: e.default for e in shape.fields}, {})
         return self._read(node, name, shape)
 
@@ -175,10 +181,18 @@ class _SectionReader:
 
     def _read(self, node: yaml.Node, path: str, shape: SectionSchema) -> Section:
         section = read_section(node, replace(shape, title=path), self._findings)
-        self._lines.update(
-            {f"{path}.{key}": place.line for key, place in section.positions.items()}
-        )
+        for key, place in section.positions.items():
+            self._lines[f"{path}.{key}"] = place.line
+            if problem := _examine_address(key, section.find_text(key) or ""):
+                self._findings.add_problem(place, f"{path}.{key}: {problem}")
         return section
+
+
+def _examine_address(key: str, text: str) -> str | None:
+    """Why the text of a key cannot be an address, or None; it is not repeated."""
+    if key == "url" or (key == "server" and "://" in text):
+        return examine_service_url(text)
+    return ADDRESS_WITH_USER if has_user(text) else None
 
 
 def _build_profile(name: str, section: Section) -> Profile:
@@ -222,7 +236,3 @@ def _split_warnings(findings: Findings) -> tuple[str, ...]:
         + ("" if each.hint is None else f" ({each.hint})")
         for each in unknown
     )
-
-
-def _is_null(node: yaml.Node) -> bool:
-    return isinstance(node, yaml.ScalarNode) and decode_node(node) is None

@@ -138,12 +138,19 @@ def test_a_relative_path_of_the_file_is_below_its_folder(
         ({"uri": "HTTP://h"}, "the address of a server"),
         ({"OMNIGRAPH_GRAPH": "https://h"}, "the address of a server"),
         ({"store": " "}, "--store is empty"),
+        ({"store": "s3://k:s3cr3t@b/g"}, "--store: an address has no user"),
+        ({"uri": "https://u:s3cr3t@h/g"}, "the argument: an address has no user"),
+        ({"OMNIGRAPH_GRAPH": "s3://k:s3cr3t@b"}, r"\$OMNIGRAPH_GRAPH: an address has no user"),
+        ({"cluster": "s3://k:s3cr3t@b"}, "--cluster: an address has no user"),
+        ({"server": "https://u:s3cr3t@h"}, "not the address of a server: an address has no user"),
+        ({"server": "https://h?t=s3cr3t"}, "not the address of a server: .* a host and a path"),
         ({"OMNIGRAPH_GRAPH": "g", "OMNIGRAPH_PROFILE": "served"}, "both select a graph"),
     ],
 )
 def test_what_selects_no_graph_is_refused(home: Path, given: dict[str, str], message: str) -> None:
-    with pytest.raises(errors.AddressError, match=message):
+    with pytest.raises(errors.AddressError, match=message) as refused:
         find(home, **given)
+    assert "s3cr3t" not in str(refused.value)
 
 
 def test_an_address_without_a_scheme_is_hinted_at(home: Path) -> None:
@@ -199,6 +206,8 @@ def test_connect_resolves_as_commands_do(home: Path, monkeypatch: pytest.MonkeyP
         omnigraph.connect(store="a", server="prod")
     with pytest.raises(errors.AddressError, match="already one graph"):
         omnigraph.connect("https://h.example/graphs/kb", graph="other")
+    with pytest.raises(errors.AddressError, match="has no user"):
+        omnigraph.connect("https://u:p@h.example/graphs/kb")
 
 
 def test_connect_warns_of_an_unknown_key(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,12 +71,12 @@ def test_a_token_is_kept_in_a_private_file(tmp_path: Path) -> None:
 
 def test_other_sections_are_kept_as_they_are(tmp_path: Path) -> None:
     file = CredentialsFile(tmp_path)
-    before, after = "# mine\n[ a ]\n\ttoken='x y'\n", '\n[z]\nother = 1\ntoken = "q"\n# end'
+    before, after = "# mine\n[ a ]\n\ttoken='x=y'\n", '\n[z]\nother = 1\ntoken = "q"\n# end'
     file.path.write_text(f"{before}[prod]\ntoken = old\n# of prod\n{after}")
     file.path.chmod(0o600)
     file.store_token("prod", SECRET)
     assert file.path.read_text() == f"{before}[prod]\ntoken = {SECRET}\n{after[1:]}"
-    assert [value_of(file, name) for name in ("a", "prod", "z")] == ["x y", SECRET, "q"]
+    assert [value_of(file, name) for name in ("a", "prod", "z")] == ["x=y", SECRET, "q"]
     file.remove_token("prod")
     assert file.path.read_text() == f"{before}{after[1:]}"
     file.store_token("prod", SECRET)
@@ -125,6 +125,29 @@ def test_a_token_that_no_request_can_carry_is_refused(tmp_path: Path, token: str
         file.store_token("prod", token)
     assert not token or token not in refused.value.message
     assert not file.path.exists()
+
+
+@pytest.mark.parametrize("token", ["two words", "s3cr3t-ü"])
+def test_a_token_that_was_written_by_hand_is_refused_where_it_is_used(
+    tmp_path: Path, token: str
+) -> None:
+    file = CredentialsFile(tmp_path)
+    file.path.write_text(f"[prod]\ntoken = {token}\n")
+    file.path.chmod(0o600)
+    variable = {"OMNIGRAPH_TOKEN_PROD": token}
+    for environment, origin in (({}, r"\[prod\] of"), (variable, r"\$OMNIGRAPH_TOKEN_PROD")):
+        with pytest.raises(errors.CredentialsError, match=origin) as refused:
+            find_token(
+                "http://h/", servers={"prod": "http://h"}, environment=environment, home=tmp_path
+            )
+        assert token not in refused.value.message
+
+
+def test_white_space_around_a_token_is_not_part_of_it(tmp_path: Path) -> None:
+    environment = {"OMNIGRAPH_BEARER_TOKEN": f"{SECRET}\n"}
+    found = find_token("http://h/", servers={}, environment=environment, home=tmp_path)
+    assert found is not None
+    assert found.value == SECRET
 
 
 @pytest.mark.parametrize("name", ["", "a]b", "a\nb", "-a", "a b"])

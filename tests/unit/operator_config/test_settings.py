@@ -109,12 +109,36 @@ def test_an_unknown_key_is_a_warning_with_its_path(
         ("defaults: {server: a, store: b}", "'store' and 'server' exclude each other"),
         ("defaults: {store: b, default_graph: g}", "'store' and 'default_graph' exclude"),
         ("aliases: {a: {query: q}}", "'server' is missing"),
+        ("servers: {p: {url: 'h:80'}}", r"servers\.p\.url: the address of a service begins with"),
+        ("servers: {p: {url: 'ftp://h'}}", "begins with http:// or https://"),
+        ("servers: {p: {url: 'http://[::1'}}", "the address cannot be read"),
+        ("servers: {p: {url: 'http://h:x'}}", "the address cannot be read"),
+        ("servers: {p: {url: 'https://u:s3cr3t@h'}}", "has no user, no password and no token"),
+        ("servers: {p: {url: 'https://s3cr3t@h'}}", "has no user, no password and no token"),
+        ("servers: {p: {url: 'https://h/?token=s3cr3t'}}", "a host and a path alone"),
+        (
+            "clusters: {c: {root: 's3://k:s3cr3t@b/x'}}",
+            r"clusters\.c\.root: an address has no user",
+        ),
+        (
+            "profiles: {p: {server: 'https://u:s3cr3t@h'}}",
+            r"profiles\.p\.server: an address has no",
+        ),
+        ("profiles: {p: {store: 's3://k:s3cr3t@b/x'}}", r"profiles\.p\.store: an address has no"),
+        ("defaults: {store: 's3://k:s3cr3t@b/x'}", r"defaults\.store: an address has no user"),
+        (
+            "aliases: {a: {server: 'http://u@h', query: q}}",
+            r"aliases\.a\.server: an address has no",
+        ),
+        ("defaults: {table_max_column_width: %s}" % ("9" * 5000), "integer of at least 1"),
+        ("aliases: {a: {server: p, query: q, params: {? [x] : 1}}}", "a name must be a text"),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_place(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(errors.ConfigInvalidError, match=message) as refused:
         read(tmp_path, text)
     assert f"{tmp_path}/config.yaml:1:" in refused.value.message
+    assert "s3cr3t" not in refused.value.message
 
 
 def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
