@@ -157,7 +157,7 @@ class LocatedGraph:
     graph_id: str | None = None
 
 
-def locate_graph(address: ClusterAddress) -> LocatedGraph:
+def locate_graph(address: ClusterAddress, spelling: str = "--{}") -> LocatedGraph:
     """The storage and the policy of a graph of a cluster, as the ledger of the cluster says."""
     from omnigraph.clusters.applied_cluster import open_cluster  # noqa: PLC0415 — rarely needed
 
@@ -168,8 +168,9 @@ def locate_graph(address: ClusterAddress) -> LocatedGraph:
         return LocatedGraph(known[wanted], cluster.policy(wanted), wanted)
     listed = ", ".join(sorted(known)) or "none"
     if wanted is None:
-        problem = "says nothing about which graph" if known else "has no graph"
-        raise AddressError(f"{address} {problem}", hint=f"give --graph ID; applied are: {listed}")
+        problem = "and no graph of it is chosen" if known else "which has no graph"
+        hint = f"give {spelling.format('graph')}; applied are: {listed}"
+        raise AddressError(f"{address} is a cluster, {problem}", hint=hint)
     raise AddressError(
         f"graph '{wanted}' is not applied in {address.root}", hint=f"applied are: {listed}"
     )
@@ -180,5 +181,5 @@ def _resolve_call(flags: AddressFlags, config: OperatorConfig) -> LocatedGraph:
         return LocatedGraph(split_served(flags.uri, flags.graph, "uri").url)
     address = resolve(flags, os.environ, config)
     if isinstance(address, ClusterAddress):
-        return locate_graph(address)
+        return locate_graph(address, flags.spelling)
     return LocatedGraph(str(address))

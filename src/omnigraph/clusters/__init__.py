@@ -15,6 +15,7 @@ revisions are frozen data.
     addresses           addresses of resources
     cluster_plan        the difference to a revision, and what an apply does with each change
     cluster_grants      who gains and who loses what by a change of policies
+    migration_preview   what a change of a schema does to the live graph
     approvals           consent to changes that destroy data
     cluster_apply       executes a plan, and computes the next revision
     cluster_world       the five effects of an apply

@@ -76,6 +76,9 @@ class Cluster:
             )
         self._revision: Revision = found
 
+    def __repr__(self) -> str:
+        return f"Cluster({self._site.root!r}, revision={self.revision})"
+
     @property
     def revision(self) -> int:
         """The number of the revision."""

@@ -16,12 +16,15 @@ from omnigraph.clusters.addresses import Kind, build_address, graph_of, name_of
 from omnigraph.clusters.cluster_findings import ClusterFindings
 from omnigraph.clusters.cluster_layout import build_graph_folder, build_payload_path
 from omnigraph.clusters.cluster_plan import (
+    APPROVAL_REQUIRED,
     NOT_APPLIED,
     Change,
     Disposition,
     Operation,
     Plan,
     choose_lives,
+    list_kept_bindings,
+    list_waiting,
 )
 from omnigraph.clusters.cluster_world import GraphRequest, GraphState, SchemaDriftError, World
 from omnigraph.clusters.desired import (
@@ -94,7 +97,7 @@ def execute(plan: Plan, context: ApplyContext, world: World, findings: ClusterFi
         findings.add_error(
             "apply_approval_invariant_violation", unapproved[0], "it would be done unapproved"
         )
-        return Outcomes(tuple(each.block("approval_required") for each in plan.changes), {})
+        return Outcomes(tuple(each.block(APPROVAL_REQUIRED) for each in plan.changes), {})
     for path, data in _collect_payloads(plan, context.desired).items():
         world.put_payload(path, data)
     made: dict[str, MadeGraph] = {}
@@ -110,7 +113,7 @@ def execute(plan: Plan, context: ApplyContext, world: World, findings: ClusterFi
         except (OmnigraphError, SchemaDriftError) as error:
             code = CREATE_FAILED if change.kind is Kind.GRAPH else MIGRATION_FAILED
             failed[change.resource] = code
-            findings.add_error(code, change.resource, f"{error}; {_suggest(change)}")
+            findings.add_error(code, change.resource, f"{error}{_suggest(change, error)}")
     _report_adopted(made, findings)
     return Outcomes(tuple(_block_failed(plan.changes, failed, context.desired)), made)
 
@@ -153,12 +156,12 @@ def _do_graph_work(change: Change, context: ApplyContext, world: World, plan: Pl
     return MadeGraph(folder, life, world.migrate(request, expected=change.before), change.kind)
 
 
-def _suggest(change: Change) -> str:
-    return (
-        "a graph that is there already is taken over by `cluster refresh` or `cluster import`"
-        if change.kind is Kind.GRAPH
-        else "look at what the graph has now with `cluster refresh` and `cluster plan`"
-    )
+def _suggest(change: Change, error: Exception) -> str:
+    if isinstance(error, SchemaDriftError):
+        return "; look at what the graph has now with `cluster refresh` and `cluster plan`"
+    is_new = change.kind is Kind.GRAPH
+    remedy = "; a graph that is there already is taken over by `cluster refresh`"
+    return f"{remedy} or `cluster import`" if is_new else ""
 
 
 def _report_adopted(made: Mapping[str, MadeGraph], findings: ClusterFindings) -> None:
@@ -220,6 +223,7 @@ def compute_next_content(
                 approvals[change.approval_id] = used
         else:
             resources[change.resource] = _build_applied(change, context, outcomes)
+    _keep_bundles(resources, statuses, before.resources, list_waiting(outcomes.changes))
     for graph_id, made in outcomes.made.items():
         observations[f"graph.{graph_id}"] = describe_observation(
             graph_id, made.folder, made.state, desired=made.state.schema_digest, now=now
@@ -236,6 +240,22 @@ def compute_next_content(
         recoveries,
         tombstones,
     )
+
+
+def _keep_bundles(
+    resources: dict[str, AppliedResource],
+    statuses: dict[str, JsonObject],
+    before: Mapping[str, AppliedResource],
+    waiting: Collection[str],
+) -> None:
+    """Leave graphs that wait for their deletion bound to the bundles they had."""
+    for address, old in before.items():
+        if kept := list_kept_bindings(old, waiting):
+            new = resources.get(address)
+            declared = [] if new is None else new.details["applies_to"]
+            bound = {"applies_to": sorted({*declared, *kept})}
+            resources[address] = replace(new or old, details=bound)
+            statuses[address] = {"status": "blocked", "conditions": [APPROVAL_REQUIRED]}
 
 
 def _build_applied(change: Change, context: ApplyContext, outcomes: Outcomes) -> AppliedResource:

@@ -25,7 +25,12 @@ from omnigraph.clusters.addresses import (
     name_of,
 )
 from omnigraph.clusters.blob_bases import read_blob_bases
-from omnigraph.clusters.cluster_findings import ClusterFinding, ClusterFindings, Severity
+from omnigraph.clusters.cluster_findings import (
+    ClusterFinding,
+    ClusterFindings,
+    Severity,
+    convert_diagnostics,
+)
 from omnigraph.clusters.cluster_schema import (
     CLUSTER,
     GRAPH,
@@ -70,6 +75,9 @@ from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.schema_parser import parse_schema
 
 FILE_NAME: Final = "cluster.yaml"
+_BLOBS_REFUSED: Final = "external_blob_ingress_default_deny"
+# What is not wrong with a configuration, and worth a thought while it is written.
+ADVICE: Final = frozenset({_BLOBS_REFUSED})
 _CODES: Final = {
     "duplicate_key": "duplicate_yaml_key",
     "unreadable_file": "cluster_config_read_error",
@@ -334,7 +342,7 @@ class _ConfigReader:
         else:
             message = "external blobs are refused: allow bases with external_blobs.allow"
             path = f"graphs.{name}"
-            self.warnings.add_warning("external_blob_ingress_default_deny", path, message)
+            self.warnings.add_warning(_BLOBS_REFUSED, path, message)
         return details
 
     def _read_schema(self, graph_id: str, section: Section) -> bool:
@@ -436,19 +444,3 @@ class _ConfigReader:
             message = "one bundle is for the cluster or for graphs, not for both"
             self._add(where, message, "policy_mixed_binding_kinds")
         return list(dict.fromkeys(targets))
-
-
-def convert_diagnostics(error: CompileError, code: str, path: str) -> Iterator[ClusterFinding]:
-    """The errors of a text as findings, each with its place."""
-    for each in error.diagnostics:
-        if each.severity == "error":
-            place = each.position
-            yield ClusterFinding(
-                code,
-                Severity.ERROR,
-                path,
-                f"{each.code}: {each.message}",
-                each.source.name,
-                place.line,
-                place.column,
-            )

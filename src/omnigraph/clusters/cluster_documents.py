@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -11,6 +12,8 @@ from omnigraph.clusters.desired import Desired
 from omnigraph.clusters.revision import RevisionContent
 from omnigraph.clusters.stored_documents import JsonObject
 
+_SIGNS: Final = {"create": "+", "update": "~", "delete": "-"}
+_COUNTED: Final = ("to create", "to update", "to delete", "blocked")
 _APPLIED: Final[JsonObject] = {"status": "applied", "conditions": []}
 
 
@@ -38,15 +41,37 @@ class ClusterDocument:
 
 
 def format_changes(changes: Iterable[JsonObject]) -> Iterator[str]:
-    """A line for each change: what happens to which resource, and whether it is done."""
-    signs = {"create": "+", "update": "~", "delete": "-"}
+    """A line for each change that an apply made or did not make, and why not."""
     for each in changes:
         reason = f" ({each['reason']})" if "reason" in each else ""
-        yield f"{signs[each['operation']]} {each['resource']}: {each['disposition']}{reason}"
-        for step in each.get("migration", {}).get("steps", ()):
-            yield f"    {step.get('summary') or step.get('kind') or step}"
+        yield f"{_SIGNS[each['operation']]} {each['resource']}: {each['disposition']}{reason}"
+
+
+def format_plan(changes: Iterable[JsonObject]) -> Iterator[str]:
+    """The lines of a plan: each change with what it brings about, and how many there are."""
+    counts: Counter[str] = Counter()
+    for each in changes:
+        is_blocked = "reason" in each
+        counts["blocked" if is_blocked else f"to {each['operation']}"] += 1
+        reason = f": blocked ({each['reason']})" if is_blocked else ""
+        yield f"{_SIGNS[each['operation']]} {each['resource']}{reason}"
+        yield from (f"    {step['summary']}" for step in each.get("migration", {}).get("steps", ()))
         for verb in ("gains", "loses"):
             yield from (f"    {verb}: {line}" for line in each.get("grants", {}).get(verb, ()))
+    shown = ", ".join(f"{counts[name]} {name}" for name in _COUNTED if counts[name])
+    yield shown or "nothing to change"
+
+
+def format_revision(revision: JsonObject) -> str:
+    """A revision in one line: who made it, when, and how much it changed."""
+    shown = (revision.get(name, "-") for name in ("revision", "recorded_at", "verb", "actor"))
+    count = len(revision["changes"])
+    return "  ".join(map(str, (*shown, f"{count} change{'' if count == 1 else 's'}")))
+
+
+def format_approval(resource: str) -> str:
+    """The command that allows a change that destroys data."""
+    return f"omnigraph cluster approve {resource} --as ACTOR"
 
 
 def describe_desired(desired: Desired) -> JsonObject:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from omnigraph.errors import CompileError
 
 
 class Severity(StrEnum):
@@ -41,6 +43,22 @@ class ClusterFinding:
     def __str__(self) -> str:
         where = ":".join(str(each) for each in (self.file, self.line, self.column) if each)
         return f"{where or self.path}: {self.message} [{self.code}]"
+
+
+def convert_diagnostics(error: CompileError, code: str, path: str) -> Iterator[ClusterFinding]:
+    """The errors of a text as findings, each with its place."""
+    for each in error.diagnostics:
+        if each.severity == "error":
+            place = each.position
+            yield ClusterFinding(
+                code,
+                Severity.ERROR,
+                path,
+                f"{each.code}: {each.message}" + (f" ({each.hint})" if each.hint else ""),
+                each.source.name,
+                place.line,
+                place.column,
+            )
 
 
 @dataclass

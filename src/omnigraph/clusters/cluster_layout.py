@@ -29,6 +29,7 @@ GRAPHS: Final = "graphs"
 _SUFFIXES: Final = {Kind.QUERY: "gq", Kind.POLICY: "yaml", Kind.SCHEMA: "pg"}
 _REVISION: Final = re.compile(rf"{STATE}/(\d{{20}})\.json")
 _GRAPH_URI: Final = re.compile(rf"(.+)/{GRAPHS}/[^/]+\.omni")
+_GRAPH_FOLDER: Final = re.compile(rf"{GRAPHS}/[A-Za-z][A-Za-z0-9-]*(\.[0-9]+)?\.omni", re.ASCII)
 _APPROVAL: Final = re.compile(rf"{APPROVALS}/([^/]+)\.json")
 
 
@@ -69,6 +70,11 @@ def build_graph_folder(graph_id: str, life: int = 1) -> str:
     """The folder of a graph; an id that is used again after a deletion gets another one."""
     middle = "" if life == 1 else f".{life}"
     return f"{GRAPHS}/{graph_id}{middle}.omni"
+
+
+def is_graph_folder(path: str) -> bool:
+    """Whether a path is one that a graph of a cluster may have."""
+    return _GRAPH_FOLDER.fullmatch(path) is not None
 
 
 def parse_graph_uri(uri: str) -> str | None:

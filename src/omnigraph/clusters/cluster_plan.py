@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
@@ -193,8 +193,35 @@ def diff(
             )
             for each in changes
         ]
-    decided = _decide(changes)
+    decided = _await_deletions([*_decide(changes)], desired, content)
     return Plan(base_revision, base_cas, desired.config_digest, tuple(decided))
+
+
+def list_waiting(changes: Iterable[Change]) -> frozenset[str]:
+    """The graphs that are to be deleted, and stay until that is approved."""
+    return frozenset(each.resource for each in changes if each.is_gated and each.is_pending)
+
+
+def list_kept_bindings(old: AppliedResource, waiting: Collection[str]) -> list[str]:
+    """The graphs that a bundle stays bound to: without one, what waits would be open."""
+    bound: list[str] = old.details.get("applies_to", [])
+    return [graph for graph in bound if graph in waiting]
+
+
+def _await_deletions(
+    changes: list[Change], desired: Desired, content: RevisionContent
+) -> Iterator[Change]:
+    """The changes, of which those of a bundle wait that only take it off graphs which wait."""
+    waiting = list_waiting(changes)
+    for each in changes:
+        old, new = content.resources.get(each.resource), desired.resources.get(each.resource)
+        if old is not None and (kept := list_kept_bindings(old, waiting)):
+            declared = [] if new is None else new.details["applies_to"]
+            is_same = new is None or new.digest == old.digest
+            if is_same and set(old.details["applies_to"]) == {*declared, *kept}:
+                yield each.block(APPROVAL_REQUIRED)
+                continue
+        yield each
 
 
 def _iter_changes(desired: Desired, content: RevisionContent) -> Iterator[Change]:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from omnigraph.clusters.addresses import Kind, name_of
 from omnigraph.clusters.approvals import (
     make_approval,
     put_approval,
@@ -28,13 +27,22 @@ from omnigraph.clusters.cluster_apply import (
     format_now,
     refresh_composites,
 )
-from omnigraph.clusters.cluster_config import FILE_NAME, pause_collection, read_config, read_root
+from omnigraph.clusters.cluster_config import (
+    ADVICE,
+    FILE_NAME,
+    pause_collection,
+    read_config,
+    read_root,
+)
 from omnigraph.clusters.cluster_documents import (
     ClusterDocument,
     describe_desired,
     describe_resources,
     describe_statuses,
+    format_approval,
     format_changes,
+    format_plan,
+    format_revision,
     summarize_content,
 )
 from omnigraph.clusters.cluster_findings import ClusterFindings, ClusterStopped
@@ -48,9 +56,10 @@ from omnigraph.clusters.cluster_observe import (
     observe_graphs,
     observe_state,
 )
-from omnigraph.clusters.cluster_plan import Operation, Plan, diff
+from omnigraph.clusters.cluster_plan import Plan, diff
 from omnigraph.clusters.cluster_world import Site, StoredWorld, open_site
 from omnigraph.clusters.desired import Desired
+from omnigraph.clusters.migration_preview import preview_migrations
 from omnigraph.clusters.revision import (
     OperationRecord,
     Revision,
@@ -138,9 +147,9 @@ class ControlPlane:
 
         def run(site: Site) -> ClusterDocument:
             found = list_history(site)
-            shown = ("revision", "recorded_at", "verb", "actor")
-            lines = ("  ".join(str(each.get(name, "-")) for name in shown) for each in found)
-            return self._finish({"revisions": found}, *lines)
+            if not found:
+                self.findings.add_warning("state_missing", "state", _IMPORT_HINT)
+            return self._finish({"revisions": found}, *map(format_revision, found))
 
         return self._run("history", run, needs_lock=False)
 
@@ -191,7 +200,8 @@ class ControlPlane:
         revision = self._read_newest(site)
         desired = self._read_desired(revision)
         plan = self._build_plan(site, desired, revision)
-        plan = self._preview_migrations(site, desired, revision, plan)
+        if revision is not None:
+            plan = preview_migrations(site, desired, revision, plan, self.findings)
         content = _EMPTY if revision is None else revision.content
         plan = preview_grants(site, desired, content, plan, self.findings)
         changes = [each.to_json() for each in plan.changes]
@@ -207,7 +217,12 @@ class ControlPlane:
                 "blast_radius": plan.list_blast_radius(),
                 "approvals_required": plan.list_approvals(),
             },
-            *(format_changes(changes) if changes else ("nothing to change",)),
+            *format_plan(changes),
+            *(
+                f"allow it with: {format_approval(each.resource)}"
+                for each in plan.changes
+                if each.is_gated and each.is_pending
+            ),
         )
 
     def _apply(self, site: Site, saved: Path | None) -> ClusterDocument:
@@ -345,7 +360,8 @@ class ControlPlane:
 
     def _read_desired(self, revision: Revision | None) -> Desired:
         found = read_config(self.config_dir, None if revision is None else revision.content)
-        self.findings.extend(found.findings)
+        # Advice on a configuration is for those who ask about it alone.
+        self.findings.extend(each for each in found.findings if each.code not in ADVICE)
         if found.desired is None:
             raise _ConfigRefused
         return found.desired
@@ -375,26 +391,6 @@ class ControlPlane:
         valid = select_valid(stored, content.approval_records.keys(), plan, self.findings)
         return diff(desired, content, base_revision=base[0], base_cas=base[1], approved=valid)
 
-    def _preview_migrations(
-        self, site: Site, desired: Desired, revision: Revision | None, plan: Plan
-    ) -> Plan:
-        changes = list(plan.changes)
-        for at, change in enumerate(changes):
-            if change.kind is Kind.SCHEMA and change.operation is Operation.UPDATE:
-                data = desired.resources[change.resource].data
-                assert revision is not None, "an update has a revision"
-                assert data is not None, "a schema that was read has its text"
-                try:
-                    folder = revision.folder_of(name_of(change.resource))
-                    with site.open_graph(folder) as graph:
-                        steps = graph.branch().plan_schema(data.decode()).to_json()
-                    changes[at] = replace(change, migration=steps)
-                except OmnigraphError as error:
-                    self.findings.add_warning(
-                        "schema_preview_unavailable", change.resource, error.message
-                    )
-        return replace(plan, changes=tuple(changes))
-
     def _commit(self, site: Site, revision: Revision) -> bool:
         try:
             is_written = site.ledger.put(revision)
@@ -420,7 +416,9 @@ class ControlPlane:
             if each.is_pending:
                 is_deferred = each.disposition == "deferred"
                 code = "apply_unsupported_change" if is_deferred else "apply_dependency_blocked"
-                self.findings.add_warning(code, each.resource, f"not done: {each.reason}")
+                remedy = f"; allow it with: {format_approval(each.resource)}"
+                message = f"not done: {each.reason}{remedy if each.is_gated else ''}"
+                self.findings.add_warning(code, each.resource, message)
 
     def _describe_apply(
         self,

@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from omnigraph.clusters.addresses import Kind, build_address, is_resource_name
-from omnigraph.clusters.cluster_findings import ClusterFinding, ClusterFindings, Severity
+from omnigraph.clusters.cluster_findings import ClusterFindings, convert_diagnostics
 from omnigraph.clusters.desired import Resource, digest_bytes
 from omnigraph.clusters.query_registry import is_declaring_only, list_query_names
 from omnigraph.clusters.revision import RevisionContent
@@ -148,7 +148,8 @@ class QueryFiles:
         try:
             return parse_file(data, name=self._locate(relative))
         except CompileError as error:
-            self._report_errors(error, "query_parse_error", "")
+            found = convert_diagnostics(error, "query_parse_error", self._path_of(""))
+            self.warnings.extend(found)
             return None
 
     def _check(self, parsed: ParsedFile, names: list[str]) -> None:
@@ -162,23 +163,9 @@ class QueryFiles:
                 try:
                     compile_declaration(query, parsed, catalog)
                 except CompileError as error:
-                    self._report_errors(error, "query_typecheck_error", query.name.text)
-
-    def _report_errors(self, error: CompileError, code: str, name: str) -> None:
-        for each in error.diagnostics:
-            if each.severity == "error":
-                place = each.position
-                self.warnings.found.append(
-                    ClusterFinding(
-                        code,
-                        Severity.ERROR,
-                        self._path_of(name),
-                        f"{each.code}: {each.message}",
-                        each.source.name,
-                        place.line,
-                        place.column,
-                    )
-                )
+                    path = self._path_of(query.name.text)
+                    found = convert_diagnostics(error, "query_typecheck_error", path)
+                    self.warnings.extend(found)
 
     def _report(self, code: str, name: str, message: str) -> None:
         self.warnings.add_error(code, self._path_of(name), message)

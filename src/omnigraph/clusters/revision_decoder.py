@@ -10,9 +10,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from omnigraph.clusters.addresses import CLUSTER, Kind, is_address, kind_of
+from omnigraph.clusters.addresses import CLUSTER, Kind, is_address, kind_of, name_of
 from omnigraph.clusters.cluster_findings import ClusterStopped
-from omnigraph.clusters.cluster_layout import build_revision_path
+from omnigraph.clusters.cluster_layout import (
+    build_graph_folder,
+    build_revision_path,
+    is_graph_folder,
+)
 from omnigraph.clusters.revision import (
     FORMAT,
     AppliedResource,
@@ -20,6 +24,7 @@ from omnigraph.clusters.revision import (
     Revision,
     RevisionContent,
     compute_cas,
+    life_of,
 )
 from omnigraph.clusters.stored_documents import (
     JsonObject,
@@ -98,11 +103,25 @@ def _decode_content(document: JsonObject) -> RevisionContent:
     for address, status in records["resource_statuses"].items():
         require_text(status.get("status"), f"the status of {address}")
         require_texts(status.get("conditions"), f"the conditions of {address}")
-    return RevisionContent(
+    content = RevisionContent(
         _find_text(applied, "config_digest"),
         {address: _decode_resource(address, each) for address, each in resources.items()},
         *(records[name] for name in _RECORDS),
     )
+    _check_tombstones(content)
+    return content
+
+
+def _check_tombstones(content: RevisionContent) -> None:
+    """Every folder that is named here is removed, so none may be anything but a deleted graph."""
+    graphs = (address for address in content.resources if kind_of(address) is Kind.GRAPH)
+    living = {
+        build_graph_folder(name_of(address), life_of(content.resources[address]))
+        for address in graphs
+    }
+    for folder in content.tombstones:
+        if not is_graph_folder(folder) or folder in living:
+            raise ValueError(f"the tombstone {folder} is not that of a deleted graph")
 
 
 def _decode_resource(address: str, entry: JsonObject) -> AppliedResource:

@@ -13,7 +13,7 @@ from omnigraph import Graph
 from omnigraph.cli.app import app
 from omnigraph.clusters.applied_cluster import open_cluster
 from omnigraph.clusters.control_plane import ControlPlane
-from omnigraph.errors import ClusterError, PolicyDeniedError
+from omnigraph.errors import AddressError, ClusterError, PolicyDeniedError
 from unit.clusters.cluster_folder import write_config
 
 BUNDLE = """\
@@ -92,6 +92,13 @@ def test_an_applied_policy_holds_the_actor_of_a_graph(folder: Path, opener: Open
             graph.acting_as("act-bot").branch().query(PEOPLE)
     with opener(folder, None) as graph, pytest.raises(PolicyDeniedError, match="no actor is named"):
         graph.branch().query(PEOPLE)
+
+
+def test_a_cluster_asks_for_one_of_its_graphs(folder: Path) -> None:
+    assert repr(open_cluster(folder)) == f"Cluster({_root(folder)!r}, revision=2)"
+    with pytest.raises(AddressError, match="is a cluster, and no graph of it is chosen") as asked:
+        omnigraph.connect(cluster=_root(folder))
+    assert asked.value.hint == "give graph=; applied are: people, tasks"
 
 
 def test_a_rule_by_type_holds_in_a_cluster(folder: Path) -> None:

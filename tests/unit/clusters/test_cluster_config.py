@@ -189,6 +189,9 @@ def test_queries_are_parsed_and_checked_against_the_desired_schema(folder: Path)
     other = folder / "queries/people/other.gq"
     other.write_text("query find_person( {")
     assert {each.code for each in errors(folder)} == {"query_parse_error"}
+    other.write_text("query q() {\n  match { $p: Person }\n  return { $p.nam }\n}\n")
+    (found,) = errors(folder)
+    assert found.message == "T6: Person has no property 'nam' (did you mean 'name'?)"
     other.write_text("query wrong() {\n  match { $p: Nothing }\n  return { $p.name }\n}\n")
     (found,) = errors(folder)
     assert (found.code, found.line, found.path) == (

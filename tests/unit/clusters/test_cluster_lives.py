@@ -110,6 +110,60 @@ def test_a_schema_is_applied_beside_an_open_branch(folder: Path) -> None:
         assert (graph.branch().schema, graph.branch("draft").schema) == (WIDER, SCHEMA)
 
 
+def test_a_plan_says_that_a_migration_would_be_refused(folder: Path) -> None:
+    (folder / "people.pg").write_text(SCHEMA.replace("age: I32?", "age: Bool?"))
+    (folder / "queries/people/people.gq").write_text(QUERIES.replace("$age: I32?", "$age: Bool?"))
+    plan = ControlPlane(str(folder)).plan()
+    assert plan.is_ok
+    (finding,) = plan.findings
+    assert (finding.code, finding.path) == ("schema_migration_unsupported", "schema.people")
+    assert "OG-MF-106" in finding.message
+    (schema,) = (each for each in plan.fields["changes"] if each["resource"] == "schema.people")
+    assert schema["migration"]["supported"] is False
+    assert "    unsupported change on node:Person.age" in "\n".join(plan.to_lines())
+
+
+def bindings(folder: Path) -> dict[str, list[str]]:
+    resources = run(folder, "show", None)["applied_revision"]["resources"]
+    found = {name: each["applies_to"] for name, each in resources.items() if "policy" in name}
+    return {name.removeprefix("policy."): targets for name, targets in found.items()}
+
+
+@pytest.mark.parametrize("change", ["unbind", "edit", "delete", "rename"])
+def test_a_graph_that_waits_for_its_deletion_keeps_its_bundle(folder: Path, change: str) -> None:
+    """Without one it would be open to everybody, and its rows are still there."""
+    remove_tasks(folder)
+    config, bundle = folder / "cluster.yaml", folder / "staff.yaml"
+    if change == "edit":
+        bundle.write_text(bundle.read_text().replace("act-ada", "act-eve"))
+    elif change == "delete":
+        lines = config.read_text().splitlines(keepends=True)
+        config.write_text("".join(each for each in lines if "staff" not in each))
+    elif change == "rename":
+        config.write_text(config.read_text().replace("  staff:", "  team:"))
+    people = {"staff" if change != "rename" else "team": ["graph.people"]}
+    for is_first in (True, False):
+        document = run(folder, "apply")
+        assert document["state_written"] == is_first
+        kept = {"staff": ["graph.tasks"]} if change in ("delete", "rename") else {}
+        both = {"staff": ["graph.people", "graph.tasks"]}
+        found = {name: each for name, each in bindings(folder).items() if name != "front"}
+        assert found == ((people if change == "rename" else {}) | kept if kept else both)
+    assert "to update" not in "".join(ControlPlane(str(folder)).plan().to_lines())
+    actor = "act-eve" if change == "edit" else "act-ada"
+    with omnigraph.cluster(folder).graph("tasks", actor=actor) as tasks:
+        assert tasks.branch().count("Task") == 0
+    with (
+        omnigraph.cluster(folder).graph("tasks", actor="act-mallory") as tasks,
+        pytest.raises(omnigraph.errors.PolicyDeniedError),
+    ):
+        tasks.branch().count("Task")
+    assert run(folder, "approve", "graph.tasks")["ok"]
+    assert run(folder, "apply")["converged"]
+    assert bindings(folder) == {"front": ["cluster"]} | ({} if change == "delete" else people)
+    assert not run(folder, "apply")["state_written"]
+
+
 def test_a_schema_of_another_writer_is_not_overwritten_by_a_planned_change(folder: Path) -> None:
     foreign = SCHEMA.replace("age: I32?", "age: I32?\n  shoe: I32?")
     with omnigraph.open(folder / "graphs/people.omni") as graph:

@@ -63,8 +63,10 @@ def test_a_valid_folder_is_ok_and_says_that_external_blobs_are_refused(folder: P
 
 
 def test_a_plan_without_a_state_creates_everything_and_writes_nothing(folder: Path) -> None:
+    assert codes(run(folder, "list_revisions")) == {"state_missing"}
     first, second = run(folder, "plan"), run(folder, "plan")
     assert first == second
+    assert first["diagnostics"] == []
     assert first["ok"]
     assert {operation for operation, _ in changes(first).values()} == {"create"}
     assert not (folder / "__cluster").exists()

@@ -90,6 +90,18 @@ def test_a_revision_is_understood_in_full_or_refused(folder: Path) -> None:
     assert refused > 600
 
 
+@pytest.mark.parametrize(
+    "folder_name", ["", ".", "..", "../x", "/", "graphs", "graphs/../x.omni", "graphs/people.omni"]
+)
+def test_only_folders_of_deleted_graphs_are_removed(folder: Path, folder_name: str) -> None:
+    document = json.loads((folder / REVISION).read_bytes())
+    document["tombstones"] = {folder_name: {"kind": "tombstone"}}
+    with pytest.raises(ClusterStopped, match="not that of a deleted graph"):
+        decode_revision(2, json.dumps(document).encode())
+    document["tombstones"] = {"graphs/people.2.omni": {}, "graphs/old-1.omni": {}}
+    assert len(decode_revision(2, json.dumps(document).encode()).content.tombstones) == 2
+
+
 @pytest.mark.parametrize("data", [b"", b"\xff", b"[]", b"[" * 100_000, b"{} {}"])
 def test_bytes_that_are_not_a_revision_are_refused(data: bytes) -> None:
     with pytest.raises(ClusterStopped) as stopped:

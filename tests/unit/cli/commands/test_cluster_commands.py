@@ -12,6 +12,8 @@ import omnigraph
 from omnigraph.cli.app import app
 from unit.clusters.cluster_folder import QUERIES, SCHEMA, write_config
 
+IMPORTED = ["import", "ada", "0 changes"]
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -97,12 +99,19 @@ def test_every_kind_of_parameter_has_a_type_in_the_catalogue(tmp_path: Path) -> 
 def test_a_plan_is_saved_and_applied(folder: Path, tmp_path: Path) -> None:
     (folder / "people.pg").write_text(SCHEMA.replace("age: I32?", "age: I32?\n  city: String?"))
     saved = tmp_path / "plan.json"
-    assert "schema.people: applied" in run(
-        "cluster", "plan", "--config", str(folder), "--out", str(saved)
-    )
+    shown = run("cluster", "plan", "--config", str(folder), "--out", str(saved))
+    assert shown.splitlines() == [
+        "~ graph.people",
+        "~ schema.people",
+        "    add node:Person.city: String?",
+        "2 to update",
+    ]
+    place = ("--config", str(folder))
     run("cluster", "apply", "--config", str(folder), "--plan", str(saved))
     run("cluster", "apply", "--config", str(folder), "--plan", str(saved), exits=1)
     run("cluster", "approve", "graph.people", "--config", str(folder), exits=1)
+    history = [line.split("  ")[2:] for line in run("cluster", "history", *place).splitlines()]
+    assert history == [["apply", "-", "2 changes"], ["apply", "ada", "9 changes"], IMPORTED]
     document = json.loads(run("cluster", "status", "--config", str(folder), "--json"))
     assert document["state_observations"]["state_revision"] == 3
     run("cluster", "cleanup", "--config", str(folder), "--json")
