@@ -16,6 +16,7 @@ from omnigraph.errors import AddressError, OmnigraphError, PolicyDeniedError
 from omnigraph.operator_config.address_resolver import (
     AddressFlags,
     ClusterAddress,
+    ServerAddress,
     is_served,
     resolve,
     split_served,
@@ -119,15 +120,26 @@ def open_address(
 
 def open_served(url: str) -> RemoteGraph:
     """The graph at the URL of a server, with the token that the operator has for it."""
+    opened = _open_url(url)
+    if split_served(url, None, "uri").graph is None:
+        _refuse_bare_server(opened)
+    return opened
+
+
+def list_served_graphs(address: ServerAddress) -> dict[str, str]:
+    """The address of each graph that a server lists to the operator, by id."""
+    with _open_url(address.base) as server:
+        listed = server.transport.get("graphs")["graphs"]
+    return {each["graph_id"]: each["uri"] for each in listed}
+
+
+def _open_url(url: str) -> RemoteGraph:
     # A program that reads storage loads no library for requests.
     from omnigraph.client.remote_graph import open_remote  # noqa: PLC0415
 
     config = read_config(os.environ)
     token = find_token(url, servers=config.servers, environment=os.environ, home=config.home)
-    opened = open_remote(url, token=None if token is None else token.value)
-    if split_served(url, None, "uri").graph is None:
-        _refuse_bare_server(opened)
-    return opened
+    return open_remote(url, token=None if token is None else token.value)
 
 
 def _refuse_bare_server(opened: RemoteGraph) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from omnigraph.cli.command_errors import fail
@@ -10,7 +11,7 @@ from omnigraph.cli.global_options import Scope
 
 if TYPE_CHECKING:
     from omnigraph.clusters.applied_cluster import Cluster
-    from omnigraph.operator_config import ClusterAddress
+    from omnigraph.operator_config import Address, ClusterAddress
 
 
 def open_cluster(scope: Scope) -> Cluster:
@@ -20,20 +21,37 @@ def open_cluster(scope: Scope) -> Cluster:
     return applied_cluster.open_cluster(resolve_cluster(scope).root)
 
 
+def list_graphs(scope: Scope) -> Mapping[str, str]:
+    """The address of each graph of a cluster or of a server, by id."""
+    from omnigraph.operator_config import ServerAddress
+
+    address = _find_address(scope)
+    if isinstance(address, ServerAddress):
+        from omnigraph.connection import list_served_graphs
+
+        return list_served_graphs(address)
+    return open_cluster(scope).graphs()
+
+
 def resolve_cluster(scope: Scope) -> ClusterAddress:
     """Where the cluster of a command is, and the graph of it that is chosen."""
     from omnigraph.operator_config import ClusterAddress
-    from omnigraph.operator_config.address_resolver import find_default, resolve
 
-    flags = scope.build_flags()
-    find = resolve if flags.list_given() else find_default
-    address = find(flags, os.environ, scope.config)
+    address = _find_address(scope)
     if not isinstance(address, ClusterAddress):
         fail(
             "no cluster is addressed",
             hint="give its storage root with --cluster ROOT, or a profile that is bound to it",
         )
     return address
+
+
+def _find_address(scope: Scope) -> Address | None:
+    from omnigraph.operator_config.address_resolver import find_default, resolve
+
+    flags = scope.build_flags()
+    find = resolve if flags.list_given() else find_default
+    return find(flags, os.environ, scope.config)
 
 
 def refuse_managed(address: str, verb: str) -> None:

@@ -107,6 +107,7 @@ def test_a_server_is_not_an_address(run: Run, address: str, folder: Path) -> Non
         ("snapshot", "--store", address),
         ("branch", "list", "--uri", address),
         ("lint", "--query", folder / "everyone.gq", address),
+        ("optimize", address),
         ("init", address, "--schema", folder / "s.pg"),
     ):
         result = run(*verb)

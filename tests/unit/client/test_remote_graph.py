@@ -15,9 +15,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
 import omnigraph
 from omnigraph import errors
+from omnigraph.cli.app import app
 from omnigraph.client.error_decoding import decode_failure
 from omnigraph.client.remote_graph import open_remote
 from omnigraph.engine import Branch, Graph, Snapshot
@@ -177,7 +179,7 @@ def answering(*answers: bytes | None) -> Iterator[tuple[str, list[bytes]]]:
                     if answer is not None:
                         connection.sendall(answer)
 
-        thread = threading.Thread(target=work)
+        thread = threading.Thread(target=work, daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{listening.getsockname()[1]}/graphs/g", requests
         thread.join(10)
@@ -202,6 +204,21 @@ def test_a_write_without_a_key_is_never_sent_twice() -> None:
         with pytest.raises(errors.InDoubtError):
             graph.branch().mutate(HIRE, params={"name": "x"})
         assert len(requests) == 1
+
+
+def test_a_condition_that_a_server_does_not_know_fails_and_writes_nothing() -> None:
+    body = b'{"error": "not found", "code": "not_found"}'
+    head = (
+        f"HTTP/1.1 404 Not Found\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
+    )
+    missing = f"{head}\r\nconnection: close\r\n\r\n".encode() + body
+    with answering(missing) as (url, requests), open_remote(url) as graph:
+        with pytest.raises(errors.OmnigraphError, match="not found"):
+            graph.branch().mutate(HIRE, params={"name": "x"}, if_commit="01J")
+        # The only request goes to the route that a server without conditions does not have.
+        assert [each.split(b" HTTP")[0] for each in requests] == [
+            b"POST /graphs/g/mutate/if-graph-commit"
+        ]
 
 
 def test_a_write_with_a_key_is_sent_again() -> None:
@@ -269,6 +286,15 @@ def test_a_branch_with_a_slash_is_one_segment() -> None:
     with answering(answer) as (url, requests), open_remote(url) as graph:
         graph.delete_branch("etl/run-1")
         assert requests[0].startswith(b"DELETE /graphs/g/branches/etl%2Frun-1 HTTP/1.1")
+
+
+def test_the_graphs_of_a_server_are_listed() -> None:
+    listed = ok(b'{"graphs": [{"graph_id": "kb", "uri": "s3://b/kb"}]}')
+    with answering(listed) as (url, requests):
+        place = ("--server", url.removesuffix("/graphs/g"))
+        shown = CliRunner().invoke(app, ["graphs", "list", *place])
+    assert (shown.exit_code, shown.stdout) == (0, "kb\ts3://b/kb\n")
+    assert requests[0].startswith(b"GET /graphs HTTP/1.1")
 
 
 def test_a_server_without_a_chosen_graph_lists_its_graphs() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from omnigraph.cli import cluster_access
 from omnigraph.cli.cluster_access import open_cluster, resolve_cluster
 from omnigraph.cli.command_errors import FAILED, fail
 from omnigraph.cli.command_registry import ACTOR, CONTROL_FLAGS, add_group, register_command
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from omnigraph.clusters.applied_cluster import Cluster
     from omnigraph.clusters.query_registry import StoredQuery
 
-_LIST_FLAGS = frozenset({Flag.CLUSTER, Flag.PROFILE})
+_LIST_FLAGS = frozenset({Flag.SERVER, Flag.CLUSTER, Flag.PROFILE})
 _NAME = Annotated[str, typer.Argument(metavar="NAME", help="The name of the query.")]
 
 
@@ -74,7 +75,7 @@ def _indent(text: str | None) -> Iterable[str]:
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
-    graphs = add_group(app, "graphs", "List the graphs of a cluster.")
+    graphs = add_group(app, "graphs", "List the graphs of a cluster or a server.")
     register_command(graphs, Capability.CONTROL, takes=_LIST_FLAGS, names=("list",))(list_graphs)
     below = add_group(app, "queries", "Work with stored queries.")
     register_command(below, Capability.CONTROL, takes=CONTROL_FLAGS, names=("list",))(list_queries)
@@ -88,8 +89,8 @@ def register(app: typer.Typer) -> None:
 
 
 def list_graphs(scope: Scope, is_json: JSON = False) -> None:
-    """List the graphs of a cluster with their addresses."""
-    found = open_cluster(scope).graphs()
+    """List the graphs of a cluster or a server with their addresses."""
+    found = cluster_access.list_graphs(scope)
     documents = [{"id": name, "uri": uri} for name, uri in found.items()]
     lines = "\n".join(f"{name}\t{uri}" for name, uri in found.items())
     show(Fields({"graphs": documents}, lines), is_json=is_json)
