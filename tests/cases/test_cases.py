@@ -20,6 +20,7 @@ from logic.embedded_arm import EmbeddedArm
 from logic.model_arms import ARMS
 from logic.parse import parse_case
 from logic.runner import run_case
+from logic.served_arm import HOST, ServedArm
 from logic.spark_arm import SparkArm, small_session
 from omnigraph.lang.lexer import Mode
 
@@ -30,10 +31,14 @@ INDEXED = EmbeddedArm("indexed", kind=places.quick_kind(), is_indexed=True)
 ON_S3 = EmbeddedArm("s3", kind="s3")
 # One in so many cases runs on S3 every time; `--on s3` runs them all there.
 S3_EVERY = 50
+SERVED = ServedArm()
+# One in so many cases is asked over HTTP every time; `make test-slow` asks them all.
+SERVED_EVERY = 25
 RUNS: list[tuple[Path, Arm]] = [(path, arm) for path in CASES for arm in (EMBEDDED, INDEXED)]
 if not places.is_on_s3():
     RUNS += [(path, arm) for path in CASES for arm in ARMS]
     RUNS += [(path, ON_S3) for path in CASES[::S3_EVERY]]
+    RUNS += [(path, SERVED) for path in CASES]
 
 
 def case_id(value: object) -> str:
@@ -50,10 +55,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         folder = Path(tempfile.gettempdir()) / f"cases-on-spark-{os.getpid()}"
         reading = [path for path in CASES if b"\n--- query" in path.read_bytes()]
         runs = [(path, SparkArm(folder)) for path in reading]
-    params = [
-        pytest.param(*run, marks=[pytest.mark.slow] if run[1] is INDEXED else []) for run in runs
-    ]
+    params = [pytest.param(*run, marks=[pytest.mark.slow] if is_slow(*run) else []) for run in runs]
     metafunc.parametrize(("path", "arm"), params, ids=case_id)
+
+
+def is_slow(path: Path, arm: Arm) -> bool:
+    """Whether a run is left to `make test-slow`: another arm shows most of what it would."""
+    return arm is INDEXED or (arm is SERVED and CASES.index(path) % SERVED_EVERY != 0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _the_server_of_cases_ends() -> Iterator[None]:
+    yield
+    HOST.close()
 
 
 @pytest.fixture(autouse=True)

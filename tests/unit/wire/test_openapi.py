@@ -89,7 +89,7 @@ PRESENT = {
 }
 CLOSED = {
     "ErrorCode": {str(code) for code in ErrorCode},
-    # The last one is ours: it was refused as an unknown word before.
+    # The contract has three, and `patch` is one of ours; an answer has the mode of its request.
     "LoadMode": {"overwrite", "append", "merge", "patch"},
     "BranchMergeOutcome": {"already_up_to_date", "fast_forward", "merged"},
     "EntityKindOutput": {"node", "edge"},
