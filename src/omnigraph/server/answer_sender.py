@@ -34,11 +34,10 @@ class Channel:
 
 
 class AnswerSender:
-    """Sends to clients that take what they are sent; others are not waited for."""
+    """Sends to clients; the connection of one that does not take what it is sent ends."""
 
-    def __init__(self, lanes: Lanes, *, stall_s_max: float) -> None:
+    def __init__(self, lanes: Lanes) -> None:
         self._lanes = lanes
-        self._stall_s_max = stall_s_max
 
     async def send(
         self, call: Call, answer: Answer | StreamedAnswer, headers: Headers, channel: Channel
@@ -52,8 +51,8 @@ class AnswerSender:
             return answer.status
         if answer.content_type is not None and not _has_length(answer):
             headers.append((b"content-length", str(len(answer.body)).encode()))
-        await self._send_event(channel, _build_start(answer.status, headers))
-        await self._send_event(channel, {"type": "http.response.body", "body": answer.body})
+        await channel.send(_build_start(answer.status, headers))
+        await channel.send({"type": "http.response.body", "body": answer.body})
         return answer.status
 
     async def _send_stream(
@@ -62,12 +61,12 @@ class AnswerSender:
         gone = Cancellation()
         parts = _split_chunks(answer.chunks)
         try:
-            await self._send_event(channel, _build_start(answer.status, headers))
+            await channel.send(_build_start(answer.status, headers))
             with call_when_gone(channel.receive, gone.cancel):
                 while not gone.is_cancelled and (part := await self._make_part(parts)):
                     event = {"type": "http.response.body", "body": part, "more_body": True}
-                    await self._send_event(channel, event)
-            await self._send_event(channel, {"type": "http.response.body", "body": b""})
+                    await channel.send(event)
+            await channel.send({"type": "http.response.body", "body": b""})
         except Exception as error:
             # A client that took a part for the whole would lose entities.
             fields = {"request_id": call.request_id, "error": type(error).__name__}
@@ -78,10 +77,6 @@ class AnswerSender:
 
     async def _make_part(self, parts: Iterator[bytes]) -> bytes | None:
         return await self._lanes.run(Lane.STREAM, lambda: next(parts, None))
-
-    async def _send_event(self, channel: Channel, event: Event) -> None:
-        async with asyncio.timeout(self._stall_s_max):
-            await channel.send(event)
 
 
 @contextmanager

@@ -56,7 +56,7 @@ class HttpApp:
         self._serving = serving
         self._settings = settings
         self._lanes = lanes
-        self._sender = AnswerSender(lanes, stall_s_max=settings.stall_s_max)
+        self._sender = AnswerSender(lanes)
         self._admission = AdmissionControl(
             writes_max=settings.actor_writes_max, bytes_max=settings.actor_bytes_max
         )
@@ -216,8 +216,8 @@ class HttpApp:
         headers = [(_REQUEST_ID, call.request_id.encode())]
         if call.state.position is not None:
             headers.append((_REVISION, str(call.state.position.number).encode()))
-        if route is not None and route.successor is not None:
-            link = f'<{route.successor}>; rel="successor-version"'
+        if route is not None and route.spec.successor is not None:
+            link = f'<{route.spec.successor}>; rel="successor-version"'
             headers += [(b"deprecation", b"true"), (b"link", link.encode())]
         return headers
 

@@ -25,6 +25,8 @@ _log = logging.getLogger(__name__)
 LISTEN: Final = "OMNIGRAPH_LISTEN_ADDR="
 _HEADER_BYTES_MAX: Final = 64 * 1024
 _BACKLOG: Final = 2_048
+# Of an answer that waits for its client, within `stall_s_max`: slower than any line.
+_TAKEN_BYTES_MIN: Final = 64 * 1024
 # The exit code of a server that cut work off at its deadline.
 EXIT_CUT_OFF: Final = 1
 # After the deadline for requests, for their connections to be closed.
@@ -42,20 +44,33 @@ _TOO_LARGE: Final = (
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """A connection whose client must send its headers in time, and not too many of them."""
+    """A connection whose client must send its headers, and take its answers, in time."""
 
     header_s_max = 10.0
+    stall_s_max = 60.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
         super().connection_made(transport)
         self._header_bytes = 0
+        self._stall: TimerHandle | None = None
         self._timer: TimerHandle | None = self.loop.call_later(self.header_s_max, self._give_up)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop to wait."""
         self._stop_timer()
+        self._stop_stall()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Begin to wait for the client to take what it is sent."""
+        super().pause_writing()
+        self._watch_stall()
+
+    def resume_writing(self) -> None:
+        """Go on with a client that took it."""
+        self._stop_stall()
+        super().resume_writing()
 
     def on_message_begin(self) -> None:
         """Wait for the headers of the next request."""
@@ -97,6 +112,23 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
         else:
             asked.keep_alive = False
+
+    def _watch_stall(self) -> None:
+        """Look again after a while; of a whole answer, all that is not taken is in memory."""
+        waiting = self.transport.get_write_buffer_size()
+        self._stall = self.loop.call_later(self.stall_s_max, self._end_stall, waiting)
+
+    def _end_stall(self, before: int) -> None:
+        if before - self.transport.get_write_buffer_size() >= _TAKEN_BYTES_MIN:
+            self._watch_stall()
+        else:
+            # To close it would wait for the client to take the rest.
+            self.transport.abort()
+
+    def _stop_stall(self) -> None:
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -213,9 +245,9 @@ def build_server(
     wake: Callable[[], None],
 ) -> HttpServer:
     """The HTTP server of an application, with every bound of the settings."""
-    protocol: Any = type(
-        "Connection", (BoundedProtocol,), {"header_s_max": settings.header_s_max}
-    )  # Any: uvicorn takes a class of its own kind
+    bounds = {"header_s_max": settings.header_s_max, "stall_s_max": settings.stall_s_max}
+    # Any: uvicorn takes a class of its own kind
+    protocol: Any = type("Connection", (BoundedProtocol,), bounds)
     config = uvicorn.Config(
         app,
         loop="uvloop",

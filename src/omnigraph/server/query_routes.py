@@ -6,32 +6,22 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
-from pydantic import AliasChoices, ConfigDict, Field
 
 from omnigraph.errors import WrongQueryKindError
 from omnigraph.operations import graph_reads, graph_writes, history_reads
 from omnigraph.server.exchange import Answer, Call, RequestRefusedError, answer_json
 from omnigraph.wire.json_rows import encode_read
 from omnigraph.wire.protocol_names import ARROW
-from omnigraph.wire.wire_requests import QueryRequest
 
 if TYPE_CHECKING:
     from omnigraph.operations.graph_reads import ReadAnswer, SelectedState
+    from omnigraph.wire.wire_requests import QueryRequest
 
 _ARROW: Final = ARROW.encode()
 _REFUSALS: Final = {"q=0", "q=0.0", "q=0.00", "q=0.000"}
 # What an Arrow answer says of its read, which a JSON answer has in its document.
 _COMMIT_HEADER: Final = b"omnigraph-graph-commit"
 _NAME_HEADER: Final = b"omnigraph-query-name"
-
-
-class ReadRequest(QueryRequest):
-    """A read as the old route takes it."""
-
-    model_config = ConfigDict(populate_by_name=True)
-
-    query: str = Field(validation_alias=AliasChoices("query_source", "query"))
-    name: str | None = Field(default=None, validation_alias=AliasChoices("query_name", "name"))
 
 
 def prepare_query(call: Call) -> tuple[Hashable, Callable[[], Answer]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from omnigraph.server import (
@@ -26,8 +26,6 @@ class Route:
 
     spec: RouteSpec
     binding: Binding
-    # The path that replaces it, if clients should not use it any more.
-    successor: str | None = None
 
     @property
     def method(self) -> str:
@@ -45,6 +43,8 @@ class Route:
         return self.spec.segments
 
 
+_MUTATE: Final = Binding(write_routes.mutate, Lane.WRITE, write_routes.change_act_of)
+_LOAD: Final = Binding(write_routes.load, Lane.WRITE, write_routes.change_act_of, is_load=True)
 _BINDINGS: Final = {
     "health": Binding(service_routes.get_health, Lane.LOOP),
     "listGraphs": Binding(service_routes.list_graphs, Lane.LOOP),
@@ -59,16 +59,14 @@ _BINDINGS: Final = {
     "cluster_invoke_query_if_graph_commit": Binding(
         resolve=stored_query_routes.bind_conditional_call
     ),
-    "cluster_mutate": Binding(write_routes.mutate, Lane.WRITE, write_routes.change_act_of),
+    "cluster_mutate": _MUTATE,
     "cluster_mutate_if_graph_commit": Binding(
         write_routes.mutate_if_commit, Lane.WRITE, write_routes.change_act_of
     ),
     "cluster_applySchema": Binding(
         write_routes.apply_schema, Lane.WRITE, write_routes.schema_act_of
     ),
-    "cluster_load": Binding(
-        write_routes.load, Lane.WRITE, write_routes.change_act_of, is_load=True
-    ),
+    "cluster_load": _LOAD,
     "cluster_loadNdjson": Binding(
         write_routes.load_lines,
         Lane.WRITE,
@@ -91,27 +89,16 @@ _BINDINGS: Final = {
     "cluster_getCommitChanges": Binding(change_routes.get_commit_changes),
     "cluster_pollChanges": Binding(change_routes.poll_changes),
     "cluster_captureChangeBaseline": Binding(change_routes.capture_baseline, Lane.STREAM),
-}
-# Old names of routes, for clients that still use them.
-_DEPRECATED: Final = {
-    "/read": ("cluster_query", "query", query_routes.prepare_old_query),
-    "/change": ("cluster_mutate", "mutate", None),
-    "/ingest": ("cluster_load", "load", None),
+    # Old names, for clients that still use them.
+    "cluster_read": Binding(prepare_read=query_routes.prepare_old_query),
+    "cluster_change": _MUTATE,
+    "cluster_ingest": _LOAD,
 }
 
 
 def build_routes(metrics: ServerMetrics, agents: AgentRoutes) -> tuple[Route, ...]:
     """The routes of a server."""
-    by_operation = {spec.operation: spec for spec in ROUTES}
     routes = [Route(spec, _BINDINGS[spec.operation]) for spec in ROUTES]
-    for path, (operation, successor, prepare) in _DEPRECATED.items():
-        spec = by_operation[operation]
-        old = replace(spec, operation=f"cluster_{path[1:]}", path=f"/graphs/{{graph_id}}{path}")
-        binding = _BINDINGS[operation]
-        if prepare is not None:
-            binding = replace(binding, prepare_read=prepare)
-            old = replace(old, body=query_routes.ReadRequest)
-        routes.append(Route(old, binding, successor))
     return (*routes, *_build_own_routes(metrics, agents))
 
 

@@ -36,7 +36,7 @@ class ServerSettings:
     # A client that takes longer to send its headers or its body is not waited for.
     header_s_max: float = 10.0
     body_s_max: float = 60.0
-    # A client that takes no byte of an answer for so long has gone.
+    # A client that takes next to nothing of an answer for so long has gone.
     stall_s_max: float = 60.0
     keep_alive_s: int = 30
     connections_max: int = 4_096

@@ -112,6 +112,7 @@ def _describe_route(route: RouteSpec, references: _References) -> JsonObject:
         "operationId": route.operation,
         "tags": [route.tag],
         "summary": route.summary,
+        **({} if route.successor is None else {"deprecated": True}),
     }
     if parameters := [*_describe_path(route), *_describe_query(route), *_describe_headers(route)]:
         document["parameters"] = parameters

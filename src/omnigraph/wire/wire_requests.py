@@ -30,6 +30,15 @@ class QueryRequest(Request):
     settings: JsonObject | None = None
 
 
+class ReadRequest(QueryRequest):
+    """A read as the old route takes it."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    query: str = Field(validation_alias=AliasChoices("query_source", "query"))
+    name: str | None = Field(None, validation_alias=AliasChoices("query_name", "name"))
+
+
 class ChangeRequest(Request):
     """A mutation."""
 

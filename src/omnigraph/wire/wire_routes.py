@@ -41,6 +41,8 @@ class RouteSpec:
     statuses: dict[int, str] = field(default_factory=dict)
     headers: tuple[str, ...] = ()
     is_open: bool = False
+    # The route that replaces it, if clients should not use it any more.
+    successor: str | None = None
 
     @cached_property
     def segments(self) -> tuple[str, ...]:
@@ -200,6 +202,24 @@ def _list_change_routes() -> Iterator[RouteSpec]:
     )  # fmt: skip
 
 
+def _list_old_routes() -> Iterator[RouteSpec]:
+    yield RouteSpec(
+        "cluster_read", "POST", "/read", "queries", "Run a query that reads.",
+        body=requests.ReadRequest, answers=(answers.ReadOutput,),
+        failures=(*_GRAPH_FAILURES, 413, 424), successor="query",
+    )  # fmt: skip
+    yield RouteSpec(
+        "cluster_change", "POST", "/change", "mutations", "Run a query that writes.",
+        body=requests.ChangeRequest, answers=(answers.ChangeOutput,), failures=_WRITE_FAILURES,
+        successor="mutate",
+    )  # fmt: skip
+    yield RouteSpec(
+        "cluster_ingest", "POST", "/ingest", "mutations", "Load records of the body.",
+        body=requests.IngestRequest, answers=(answers.IngestOutput,),
+        failures=(*_WRITE_FAILURES, 412), successor="load",
+    )  # fmt: skip
+
+
 def _list_routes() -> Iterator[RouteSpec]:
     yield from _list_server_routes()
     parts = (
@@ -208,6 +228,7 @@ def _list_routes() -> Iterator[RouteSpec]:
         _list_write_routes,
         _list_branch_routes,
         _list_change_routes,
+        _list_old_routes,
     )
     for part in parts:
         for route in part():

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -207,11 +207,23 @@ def test_a_load_counts_from_the_first_byte_of_its_body(tmp_path: Path) -> None:
 
 def wait_for(ask: Callable[[], httpx.Response], status: int) -> httpx.Response:
     """The first answer with a status."""
-    for _ in range(250):
-        if (answer := ask()).status_code == status:
-            return answer
+    answers: list[httpx.Response] = []
+
+    def is_answered() -> bool:
+        answers.append(ask())
+        return answers[-1].status_code == status
+
+    wait_until(is_answered)
+    return answers[-1]
+
+
+def wait_until(check: Callable[[], bool]) -> None:
+    """Wait for something that the server does by itself."""
+    for _ in range(500):
+        if check():
+            return
         time.sleep(0.02)
-    raise AssertionError("it was never answered")
+    raise AssertionError("it did not happen")
 
 
 @dataclass(frozen=True)
@@ -243,6 +255,65 @@ def test_a_request_is_answered_before_slow_headers_behind_it_end_the_connection(
             answer = b"".join(iter(lambda: opened.recv(4096), b""))
     assert answer.startswith(b"HTTP/1.1 200")
     assert answer.endswith(b'{"branches":["main"]}')
+
+
+@contextmanager
+def ask_and_read_nothing(url: str, route: str, body: bytes) -> Iterator[socket.socket]:
+    """A connection whose client sent a request, and takes next to nothing of the answer."""
+    host, port = url.removeprefix("http://").split(":")
+    with socket.socket() as opened:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        opened.settimeout(20)
+        opened.connect((host, int(port)))
+        head = f"POST {G}{route} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+        opened.sendall(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
+        yield opened
+
+
+def load_a_long_text(client: httpx.Client) -> None:
+    """More than what the buffers of a connection take."""
+    line = json.dumps({"type": "Company", "data": {"name": "n" * 6_000_000}})
+    headers = {"content-type": "application/x-ndjson"}
+    answer = client.post(f"{G}/load/ndjson?mode=merge", content=line, headers=headers)
+    assert answer.status_code == 200
+
+
+LONG = b'{"query": "query q() { match { $c: Company } return { $c.name, $c.name as b } }"}'
+
+
+@pytest.mark.parametrize(
+    ("route", "body"),
+    [
+        ("/query", LONG),
+        pytest.param("/changes/baseline", b"{}", marks=pytest.mark.slow),
+    ],
+)
+def test_the_connection_of_a_client_that_takes_nothing_ends(
+    tmp_path: Path, route: str, body: bytes
+) -> None:
+    with serve_people(tmp_path, stall_s_max=0.3) as running, running.connect() as client:
+        load_a_long_text(client)
+        connections = running.server.server_state.connections
+        before = len(connections)
+        with ask_and_read_nothing(running.url, route, body) as opened:
+            assert opened.recv(100).startswith(b"HTTP/1.1 200")
+            wait_until(lambda: len(connections) == before)
+            found = b"".join(iter(lambda: opened.recv(65_536), b""))
+        # Neither the end of the rows, nor the line or the chunk at the end of a stream.
+        assert not found.endswith((b"]}", b"0\r\n\r\n"))
+        assert b'{"baseline"' not in found
+
+
+@pytest.mark.slow
+def test_an_export_ends_with_its_client_and_the_next_one_begins(tmp_path: Path) -> None:
+    with serve_people(tmp_path) as running, running.connect() as client:
+        load_a_long_text(client)
+        with ask_and_read_nothing(running.url, "/export", b"{}") as opened:
+            assert opened.recv(100).startswith(b"HTTP/1.1 200")
+            refused = client.post(f"{G}/export", json={})
+            assert refused.status_code == 413
+            assert refused.json()["resource_limit"]["resource"] == "stream_export_slots"
+        wait_for(lambda: client.post(f"{G}/export", json={"type_names": ["Knows"]}), 200)
 
 
 def test_workers_are_started_again_so_often_within_a_minute() -> None:
@@ -297,6 +368,7 @@ def test_bounds_come_from_the_environment_or_stay() -> None:
     settings = build_settings("[::1]:0", given)
     assert (settings.host, settings.port) == ("::1", 0)
     assert (settings.actor_writes_max, settings.actor_bytes_max) == (3, 4 * 1024**3)
+    assert build_settings("x:0", {}).actor_writes_max == 16
     assert settings.is_loopback
 
 
