@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import socket
 import time
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from omnigraph.server.server_state import AuthMode
 from served import RunningServer, make_tokens, serve_people
 
 G = "/graphs/people"
+CONTRACT = Path(__file__).parents[3] / "docs/reference/openapi.json"
 READ = {"query": "query q() { match { $p: Person } return { $p.name } order { $p.name } }"}
 HIRE = {"query": 'query hire() { insert Person { name: "eve" } }'}
 POLICY = """\
@@ -48,7 +50,7 @@ def governed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer
 def test_health_needs_no_token(denying: RunningServer) -> None:
     with denying.connect() as client:
         found = client.get("/healthz").json()
-        assert client.get("/openapi.json").status_code == 200
+        assert client.get("/openapi.json").json() == json.loads(CONTRACT.read_text())
         assert client.get("/readyz").json()["auth_mode"] == "default_deny"
     assert found["status"] == "ok"
     assert found["version"].startswith("0.10.")
@@ -122,6 +124,7 @@ def test_decisions_follow_the_token(governed: RunningServer) -> None:
         assert "'bob'" in denied.json()["error"]
         assert "write" not in denied.text, "no rule is named"
         assert client.post(f"{G}/query", json=READ).status_code == 200
+        assert client.get("/graphs").status_code == 403, "no policy is applied to the server"
 
 
 def test_an_open_server_has_no_actor_and_no_security_in_its_contract(tmp_path: Path) -> None:

@@ -168,16 +168,33 @@ def test_a_mutation_without_effect_makes_no_commit(client: httpx.Client) -> None
     assert read_head(client) == head
 
 
-def test_concurrent_writes_of_one_key_never_conflict(client: httpx.Client) -> None:
+def test_concurrent_loads_of_one_key_never_conflict(client: httpx.Client) -> None:
     person = json.dumps({"type": "Person", "data": {"name": "same", "age": 1}})
-    update = 'query up($age: I64) { update Person { name: "ada" } set { age: $age } }'
 
     def load(_: int) -> int:
         return client.post(f"{G}/load", json={"data": person}).status_code
 
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(load, range(16))) == {200}
-    del update
+
+
+def test_concurrent_updates_are_done_or_conflict(client: httpx.Client) -> None:
+    update = 'query up($age: I64) { update Person set { age: $age } where name = "ada" }'
+
+    def change(age: int) -> httpx.Response:
+        asked = {"query": update, "params": {"age": age}}
+        return client.post(f"{G}/mutate", json=asked)
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(change, range(100, 116)))
+    done = [each.json()["commit"] for each in answers if each.status_code == 200]
+    refused = [each for each in answers if each.status_code != 200]
+    assert done
+    assert {each.status_code for each in refused} <= {409}
+    assert {each.json()["code"] for each in refused} <= {"conflict"}
+    assert {each["graph_commit_id"] for each in done} <= {
+        each["graph_commit_id"] for each in client.get(f"{G}/commits").json()["commits"]
+    }
 
 
 def test_a_load_forks_its_branch_only_for_right_records(client: httpx.Client) -> None:

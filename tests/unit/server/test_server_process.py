@@ -202,6 +202,19 @@ def test_a_start_that_cannot_be_meant_is_refused(
 
 
 @pytest.mark.slow
+def test_a_policy_without_tokens_does_not_start(graph: str, tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(
+        "version: 1\ngroups: {all: [ada]}\n"
+        "rules: [{id: all, allow: {actors: {group: all}, actions: [read]}}]\n"
+    )
+    policy = ("--policy", str(tmp_path / "own.yaml"), "--unauthenticated")
+    with start(*SERVE, graph, "--bind", "127.0.0.1:0", *policy) as (process, url):
+        log = process.communicate(timeout=30)[1]
+    assert (process.returncode, url) == (1, "")
+    assert "there are no tokens" in log
+
+
+@pytest.mark.slow
 def test_a_cluster_without_a_ledger_is_refused(tmp_path: Path) -> None:
     with start(*CLUSTER, "--cluster", str(tmp_path), "--unauthenticated") as (process, _):
         log = process.communicate(timeout=30)[1]

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
+import omnigraph
 from served import RunningServer, serve_people
 
 G = "/graphs/people"
+LINES = {"content-type": "application/x-ndjson"}
 BLOB = f"{G}/blob?entity=node&type=Person&id=ada&property=avatar"
 HELLO = b"Hello World"
 POLICY = """\
@@ -114,6 +117,43 @@ def test_a_change_has_the_images_that_exist(client: httpx.Client) -> None:
         assert ("before" in each, "after" in each) == present[each["op"]]
 
 
+def test_an_edge_that_moves_shows_where_it_was_and_is(client: httpx.Client) -> None:
+    lines = client.post(f"{G}/export", json={"type_names": ["Knows"]}).text.splitlines()
+    edge = next(each for each in map(json.loads, lines) if each["from"] == "ada")
+    moved = json.dumps(edge | {"to": "dan"})
+    assert client.post(f"{G}/load", json={"data": moved}).status_code == 200
+    page = client.get(f"{G}/commits/{list_ids(client)[0]}/changes").json()
+    [change] = page["changes"]
+    assert (change["kind"], change["op"], change["id"]) == ("edge", "update", edge["id"])
+    assert change["before"]["endpoints"] == {"from": "ada", "to": "bob"}
+    assert change["after"]["endpoints"] == {"from": "ada", "to": "dan"}
+
+
+def test_a_commit_between_two_pages_is_of_the_next_poll(client: httpx.Client) -> None:
+    page = client.get(f"{G}/changes?start=beginning&limit=4").json()
+    client.post(f"{G}/mutate", json={"query": 'query h() { insert Person { name: "eve" } }'})
+    asked = {"limit": "4", "page_token": page["next_page_token"]}
+    rest = client.get(f"{G}/changes", params=asked).json()
+    found = [each["id"] for block in rest["blocks"] for each in block["changes"]]
+    assert (len(found), "eve" in found, rest["caught_up"]) == (3, False, True)
+    newer = client.get(f"{G}/changes", params={"cursor": rest["cursor"]}).json()
+    assert [each["id"] for block in newer["blocks"] for each in block["changes"]] == ["eve"]
+
+
+def test_history_that_was_cleaned_up_is_gone(tmp_path: Path) -> None:
+    with serve_people(tmp_path) as running, running.connect() as client:
+        cursor = client.get(f"{G}/changes").json()["cursor"]
+        for name in ("eve", "fay"):
+            asked = {"query": f'query h() {{ insert Person {{ name: "{name}" }} }}'}
+            assert client.post(f"{G}/mutate", json=asked).status_code == 200
+        first = list_ids(client)[1]
+        with omnigraph.open(tmp_path / "people.omni") as graph:
+            graph.cleanup(keep=1, grace=0, dry_run=False)
+        gone = client.get(f"{G}/changes", params={"cursor": cursor})
+    assert (gone.status_code, "code" in gone.json()) == (410, False)
+    assert gone.json()["change_feed_gap"]["first_unreadable_commit_id"] == first
+
+
 def test_a_feed_pages_within_a_block_and_ends_with_a_cursor(client: httpx.Client) -> None:
     query = "start=beginning&limit=1"
     pages = []
@@ -185,6 +225,40 @@ def test_a_state_is_read_with_the_rights_of_its_branch(governed: RunningServer) 
         assert client.get(f"{G}/branches").status_code == 403
         assert client.get(f"{G}/commits").status_code == 403
         assert client.get(BLOB).status_code == 403
+
+
+def test_a_load_needs_the_right_to_create_its_branch_only_if_that_is_missing(
+    governed: RunningServer,
+) -> None:
+    line = '{"type": "Person", "data": {"name": "eve"}}'
+    body = {"data": line, "branch": "forked", "from": "main"}
+    lines = f"{G}/load/ndjson?from=main&branch="
+    with governed.connect("ada") as client:
+        assert client.post(f"{G}/branches", json={"name": "open"}).status_code == 200
+    with governed.connect("dan") as client:
+        refused = [
+            client.post(f"{G}/load", json=body),
+            client.post(f"{lines}forked", content=line, headers=LINES),
+        ]
+        loaded = client.post(f"{G}/load", json=body | {"branch": "open"})
+        streamed = client.post(f"{lines}open", content=line, headers=LINES)
+        assert client.get(f"{G}/commits", params={"branch": "open"}).status_code == 200
+    assert [each.status_code for each in refused] == [403, 403]
+    for each in (loaded, streamed):
+        assert (each.status_code, each.json()["branch_created"]) == (200, False)
+    with governed.connect("ada") as client:
+        assert "forked" not in client.get(f"{G}/branches").json()["branches"]
+
+
+def test_lines_that_the_policy_denies_are_not_waited_for(governed: RunningServer) -> None:
+    host, port = governed.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=20) as opened:
+        head = (
+            f"POST {G}/load/ndjson HTTP/1.1\r\nhost: x\r\nauthorization: Bearer bob-secret\r\n"
+            "content-type: application/x-ndjson\r\ncontent-length: 30000000\r\n\r\n"
+        )
+        opened.sendall(head.encode())
+        assert opened.recv(100).startswith(b"HTTP/1.1 403")
 
 
 def test_a_merge_whose_branch_may_not_be_deleted_is_made_all_the_same(
