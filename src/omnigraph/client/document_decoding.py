@@ -10,6 +10,7 @@ from omnigraph.engine.arguments import datetime_of
 from omnigraph.engine.commit import Commit
 from omnigraph.engine.entity_changes import EntityChange
 from omnigraph.engine.feed import Block, Cause, ChangesPage, FeedPage
+from omnigraph.engine.retention import Tag
 from omnigraph.engine.write_results import (
     LoadResult,
     MergeResult,
@@ -84,6 +85,18 @@ def decode_merge(document: JsonObject) -> MergeResult:
         done=_decode_summary(document),
         branch_deleted=document.get("branch_deleted"),
         branch_delete_error=document.get("branch_delete_error"),
+    )
+
+
+def decode_tag(document: JsonObject) -> Tag:
+    """A name that keeps a commit."""
+    return Tag(
+        name=document["name"],
+        commit_id=document["graph_commit_id"],
+        branch=document["graph_branch"] or MAIN_BRANCH,
+        version=document["graph_manifest_version"],
+        created_at=datetime_of(document["created_at"]),
+        actor=document["actor_id"],
     )
 
 

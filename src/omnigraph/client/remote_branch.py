@@ -200,6 +200,69 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
         }
         return decoding.decode_merge(self._write(("branches", "merge"), document))
 
+    def revert(  # type: ignore[override]  # noqa: PLR0913 — without the overloads of a plan
+        self,
+        commit: StateRef,
+        *,
+        prefer: Any = None,  # Any: a side, or a side by kind
+        by: str | None = None,
+        message: str | None = None,
+        if_commit: Commit | str | None = None,
+        key: str | None = None,
+        dry_run: bool = False,
+    ) -> MergeResult:
+        """Undo what a commit changed, in a new commit; what changed since then is a conflict."""
+        picked = self._build_pick(commit, prefer, by, dry_run=dry_run)
+        return self._pick("revert", picked, message=message, if_commit=if_commit, key=key)
+
+    def cherry_pick(  # type: ignore[override]  # noqa: PLR0913 — without the overloads of a plan
+        self,
+        commit: StateRef,
+        *,
+        prefer: Any = None,  # Any: a side, or a side by kind
+        by: str | None = None,
+        message: str | None = None,
+        if_commit: Commit | str | None = None,
+        key: str | None = None,
+        dry_run: bool = False,
+    ) -> MergeResult:
+        """Change here what a commit of any branch changed there, in a new commit."""
+        picked = self._build_pick(commit, prefer, by, dry_run=dry_run)
+        return self._pick("cherry-pick", picked, message=message, if_commit=if_commit, key=key)
+
+    def _build_pick(
+        self,
+        commit: StateRef,
+        prefer: Any,
+        by: str | None,
+        *,
+        dry_run: bool,  # Any: as above
+    ) -> dict[str, Any]:  # Any: JSON values
+        if dry_run:
+            self._refuse("a merge that is only planned")
+        return {
+            "commit": format_state("commit", commit),
+            "branch": self._name,
+            "prefer": None if prefer is None else parse_preferences(prefer),
+            "by": by,
+        }
+
+    def _pick(
+        self,
+        route: str,
+        picked: dict[str, Any],  # Any: JSON values
+        *,
+        message: str | None,
+        if_commit: Commit | str | None,
+        key: str | None,
+    ) -> MergeResult:
+        terms = {
+            "message": message,
+            "if_commit": None if if_commit is None else format_commit(if_commit),
+            "key": arguments.require_optional_key(key),
+        }
+        return decoding.decode_merge(self._write((route,), picked | terms))
+
     def plan_schema(self, text: str) -> MigrationPlan:
         """The steps to a schema from the text of the one in force."""
         arguments.require_text("text", text)

@@ -21,6 +21,7 @@ from omnigraph.engine.commit import Commit
 from omnigraph.engine.entity_changes import parse_filters
 from omnigraph.engine.graph import Graph, execute_statement
 from omnigraph.engine.refs import StateRef
+from omnigraph.engine.retention import Tag
 from omnigraph.errors import StoredQueryNotFoundError
 from omnigraph.execution.result import Result
 from omnigraph.lang.lexer import Mode
@@ -72,6 +73,21 @@ class RemoteGraph(RemoteHandle, Graph):  # type: ignore[override]  # see RemoteH
         """End a branch; what other branches started from it keeps its commits."""
         arguments.require_text("name", name)
         self.transport.send_write(Call("DELETE", ("branches", name), is_write=True))
+
+    def tag(self, name: str, at: StateRef = MAIN_BRANCH) -> Tag:
+        """Name a commit, which keeps it readable for good: the head of a branch, or any other."""
+        document = {"name": arguments.require_text("name", name), "at": format_state("at", at)}
+        call = Call("POST", ("tags",), document=document, is_write=True)
+        return decoding.decode_tag(self.transport.send_write(call))
+
+    def tags(self) -> list[Tag]:
+        """Every tag, by name."""
+        return [decoding.decode_tag(each) for each in self.transport.get("tags")["tags"]]
+
+    def delete_tag(self, name: str) -> None:
+        """Free the name of a tag; its commit stays only as long as its branch keeps it."""
+        arguments.require_text("name", name)
+        self.transport.send_write(Call("DELETE", ("tags", name), is_write=True))
 
     def snapshot(self, at: StateRef, *, branch: str = MAIN_BRANCH) -> RemoteSnapshot:
         """The graph as of a branch, a commit, a version of main, or a time on it."""

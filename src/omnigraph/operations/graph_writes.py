@@ -11,12 +11,16 @@ from omnigraph.policy.acts import Act, Action
 from omnigraph.versioning.record import MAIN_BRANCH
 
 if TYPE_CHECKING:
-    from omnigraph.engine import Branch, Graph
+    from collections.abc import Callable
+
+    from omnigraph.engine import Branch, Graph, MergeResult
     from omnigraph.wire.wire_requests import (
         BranchCreateRequest,
         BranchMergeRequest,
         ChangeRequest,
+        CommitPickRequest,
         SchemaApplyRequest,
+        TagCreateRequest,
     )
 
 JsonObject = dict[str, Any]  # Any: a JSON document
@@ -135,6 +139,44 @@ def create_branch(graph: Graph, asked: BranchCreateRequest) -> JsonObject:
 def delete_branch(graph: Graph, name: str) -> JsonObject:
     """End a branch: BranchDeleteOutput."""
     graph.delete_branch(name)
+    return {"uri": graph.uri, "name": name, "actor_id": graph.actor}
+
+
+def revert_commit(graph: Graph, asked: CommitPickRequest) -> JsonObject:
+    """Undo what a commit changed: CommitPickOutput."""
+    return _pick(_open_to_change(graph, asked.branch).revert, asked)
+
+
+def pick_commit(graph: Graph, asked: CommitPickRequest) -> JsonObject:
+    """Change on a branch what a commit changed elsewhere: CommitPickOutput."""
+    return _pick(_open_to_change(graph, asked.branch).cherry_pick, asked)
+
+
+def _pick(pick: Callable[..., MergeResult], asked: CommitPickRequest) -> JsonObject:
+    result = pick(
+        asked.commit,
+        prefer=asked.prefer,
+        by=asked.by,
+        message=asked.message,
+        if_commit=asked.if_commit,
+        key=asked.key,
+    )
+    return result.to_json()
+
+
+def list_tags(graph: Graph) -> JsonObject:
+    """The tags of a graph: TagListOutput."""
+    return {"tags": [each.to_json() for each in graph.tags()]}
+
+
+def create_tag(graph: Graph, asked: TagCreateRequest) -> JsonObject:
+    """Name a commit: TagOutput."""
+    return graph.tag(asked.name, MAIN_BRANCH if asked.at is None else asked.at).to_json()
+
+
+def delete_tag(graph: Graph, name: str) -> JsonObject:
+    """Free the name of a tag: TagDeleteOutput."""
+    graph.delete_tag(name)
     return {"uri": graph.uri, "name": name, "actor_id": graph.actor}
 
 

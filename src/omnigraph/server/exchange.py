@@ -65,9 +65,12 @@ class StreamedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class WriteAct:
-    """What a write asks of the policy, and how many bytes it counts for."""
+    """What a write asks of the policy, and how many bytes it counts for.
 
-    act: Act
+    Without an act, the graph asks once it knows what the write is about.
+    """
+
+    act: Act | None
     nbytes: int
 
 

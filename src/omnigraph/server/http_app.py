@@ -19,7 +19,7 @@ from omnigraph.server.admission_control import AdmissionControl
 from omnigraph.server.agent_routes import AgentRoutes
 from omnigraph.server.answer_sender import AnswerSender, Channel, Send, call_when_gone
 from omnigraph.server.bearer_tokens import parse_header
-from omnigraph.server.exchange import Answer, Call, RequestRefusedError, StreamedAnswer
+from omnigraph.server.exchange import Answer, Call, RequestRefusedError, StreamedAnswer, WriteAct
 from omnigraph.server.lanes import LOOP_S_MAX, Lane, Lanes
 from omnigraph.server.request_failures import answer_failure
 from omnigraph.server.request_reader import (
@@ -162,7 +162,7 @@ class HttpApp:
                 return handle(call)
             return await self._lanes.run(binding.lane, lambda: handle(call))
         asked = binding.write_act(call)
-        call.open_graph().authorize(asked.act)
+        _authorize(call, asked)
         with self._admission.admit(call.actor, asked.nbytes):
             return await self._lanes.run(binding.lane, lambda: handle(call))
 
@@ -171,7 +171,7 @@ class HttpApp:
         handle, write_act = binding.handle, binding.write_act
         assert handle is not None
         assert write_act is not None, "a load is a write"
-        call.open_graph().authorize(write_act(call).act)
+        _authorize(call, write_act(call))
         return await self._lanes.run(binding.lane, lambda: handle(call))
 
     async def _run_read(self, call: Call, binding: Binding, receive: Receive) -> Answer:
@@ -240,6 +240,11 @@ def _authenticate(call: Call) -> str:
     if actor is None:
         raise RequestRefusedError(401, "invalid bearer token", code=ErrorCode.UNAUTHORIZED)
     return actor
+
+
+def _authorize(call: Call, asked: WriteAct) -> None:
+    if asked.act is not None:
+        call.open_graph().authorize(asked.act)
 
 
 def _refuse_other_origins(call: Call) -> None:

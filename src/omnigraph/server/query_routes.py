@@ -106,6 +106,11 @@ def list_branches(call: Call) -> Answer:
     return answer_json(graph_writes.list_branches(call.open_graph()))
 
 
+def list_tags(call: Call) -> Answer:
+    """The names of commits that stay."""
+    return answer_json(graph_writes.list_tags(call.open_graph()))
+
+
 def list_commits(call: Call) -> Answer:
     """The commits of a branch."""
     document = history_reads.list_commits(call.open_graph(), call.query.branch, call.query.limit)

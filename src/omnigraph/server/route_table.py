@@ -84,6 +84,19 @@ _BINDINGS: Final = {
     "cluster_mergeBranches": Binding(
         write_routes.merge_branches, Lane.WRITE, write_routes.merge_act_of
     ),
+    "cluster_revertCommit": Binding(
+        write_routes.revert_commit, Lane.WRITE, write_routes.change_act_of
+    ),
+    "cluster_cherryPickCommit": Binding(
+        write_routes.pick_commit, Lane.WRITE, write_routes.change_act_of
+    ),
+    "cluster_listTags": Binding(query_routes.list_tags),
+    "cluster_createTag": Binding(
+        write_routes.create_tag, Lane.WRITE, write_routes.create_tag_act_of
+    ),
+    "cluster_deleteTag": Binding(
+        write_routes.delete_tag, Lane.WRITE, write_routes.delete_tag_act_of
+    ),
     "cluster_listCommits": Binding(query_routes.list_commits),
     "cluster_getCommit": Binding(query_routes.get_commit),
     "cluster_getCommitChanges": Binding(change_routes.get_commit_changes),

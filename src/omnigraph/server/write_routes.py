@@ -130,6 +130,26 @@ def merge_branches(call: Call) -> Answer:
     return answer_json(graph_writes.merge_branch(call.open_graph(), call.body))
 
 
+def revert_commit(call: Call) -> Answer:
+    """Undo what a commit changed."""
+    return answer_json(graph_writes.revert_commit(call.open_graph(), call.body))
+
+
+def pick_commit(call: Call) -> Answer:
+    """Do on a branch what a commit of another one changed."""
+    return answer_json(graph_writes.pick_commit(call.open_graph(), call.body))
+
+
+def create_tag(call: Call) -> Answer:
+    """Name a commit."""
+    return answer_json(graph_writes.create_tag(call.open_graph(), call.body))
+
+
+def delete_tag(call: Call) -> Answer:
+    """Free the name of a tag."""
+    return answer_json(graph_writes.delete_tag(call.open_graph(), call.path["tag"]))
+
+
 def change_act_of(call: Call) -> WriteAct:
     """What a mutation or a load in a body asks."""
     branch = MAIN_BRANCH if call.body.branch is None else call.body.branch
@@ -138,14 +158,17 @@ def change_act_of(call: Call) -> WriteAct:
 
 def change_lines_act_of(call: Call) -> WriteAct:
     """What a load of lines asks."""
-    branch = MAIN_BRANCH if call.query.branch is None else call.query.branch
-    return WriteAct(Act(Action.CHANGE, branch), call.body_bytes)
+    return WriteAct(_change_lines_of(call), call.body_bytes)
+
+
+def _change_lines_of(call: Call) -> Act:
+    return Act(Action.CHANGE, MAIN_BRANCH if call.query.branch is None else call.query.branch)
 
 
 def require_line_rights(call: Call) -> None:
     """Ask for everything that a load of lines may do, before its body is read."""
     graph = call.open_graph()
-    graph.authorize(change_lines_act_of(call).act)
+    graph.authorize(_change_lines_of(call))
     if call.query.base is not None and not _has_branch(call):
         target = MAIN_BRANCH if call.query.branch is None else call.query.branch
         graph.authorize(Act(Action.BRANCH_CREATE, call.query.base, target))
@@ -165,6 +188,17 @@ def create_branch_act_of(call: Call) -> WriteAct:
 def delete_branch_act_of(call: Call) -> WriteAct:
     """What the end of a branch asks."""
     return WriteAct(Act(Action.BRANCH_DELETE, target_branch=call.path["branch"]), BRANCH_BYTES)
+
+
+def create_tag_act_of(call: Call) -> WriteAct:
+    """What a tag asks: the graph knows the branch of its commit, and asks the policy itself."""
+    del call
+    return WriteAct(None, BRANCH_BYTES)
+
+
+def delete_tag_act_of(call: Call) -> WriteAct:
+    """What the end of a tag asks."""
+    return WriteAct(Act(Action.BRANCH_DELETE, target_branch=call.path["tag"]), BRANCH_BYTES)
 
 
 def merge_act_of(call: Call) -> WriteAct:

@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field
 
 from omnigraph.wire.wire_enums import (
     BranchMergeOutcome,
+    CommitPickOutcome,
     EntityKindOutput,
     LoadMode,
     MergeConflictKindOutput,
@@ -255,6 +256,47 @@ class BranchMergeOutput(Answer):
     mixed: list[MixedEntityOutput] | None = None
     branch_deleted: bool | None = None
     branch_delete_error: str | None = None
+
+
+class CommitPickOutput(Answer):
+    """What a commit changed that was undone, or done on another branch."""
+
+    source: str
+    target: str
+    outcome: CommitPickOutcome
+    actor_id: str | None
+    commit: CommitOutput | None
+    changes: list[MergedTypeOutput]
+    schema_changes: list[str] | None = None
+    warnings: list[str] | None = None
+    preferred: dict[str, str] | None = None
+    mixed_count: int | None = None
+    mixed: list[MixedEntityOutput] | None = None
+
+
+class TagOutput(Answer):
+    """A name that keeps a commit; `graph_branch` is null for main."""
+
+    name: str
+    graph_commit_id: str
+    graph_branch: str | None
+    graph_manifest_version: UInt64
+    actor_id: str | None
+    created_at: Int64
+
+
+class TagListOutput(Answer):
+    """The tags of a graph, by name."""
+
+    tags: list[TagOutput]
+
+
+class TagDeleteOutput(Answer):
+    """A tag that was deleted."""
+
+    uri: str
+    name: str
+    actor_id: str | None
 
 
 class MergeConflictOutput(Answer):

@@ -29,6 +29,14 @@ class BranchMergeOutcome(StrEnum):
     MERGED = "merged"
 
 
+class CommitPickOutcome(StrEnum):
+    """What became of a commit that was undone, or done on another branch."""
+
+    REVERTED = "reverted"
+    CHERRY_PICKED = "cherry_picked"
+    NOTHING_TO_DO = "nothing_to_do"
+
+
 class EntityKindOutput(StrEnum):
     """Whether an entity is a node or an edge."""
 

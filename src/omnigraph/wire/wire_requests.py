@@ -117,6 +117,25 @@ class BranchMergeRequest(Request):
     key: str | None = None
 
 
+class CommitPickRequest(Request):
+    """A commit to undo on a branch, or to do there too."""
+
+    commit: str
+    branch: str | None = None
+    prefer: str | dict[str, str] | None = None
+    by: str | None = None
+    message: str | None = None
+    if_commit: str | None = None
+    key: str | None = None
+
+
+class TagCreateRequest(Request):
+    """A name for a commit: by default the newest one of main."""
+
+    name: str
+    at: str | None = None
+
+
 class ExportRequest(ClosedRequest):
     """What to export; unknown members are refused."""
 

@@ -182,6 +182,32 @@ def _list_branch_routes() -> Iterator[RouteSpec]:
     )  # fmt: skip
 
 
+def _list_history_routes() -> Iterator[RouteSpec]:
+    revert = RouteSpec(
+        "cluster_revertCommit", "POST", "/revert", "commits", "Undo what a commit changed.",
+        body=requests.CommitPickRequest, answers=(answers.CommitPickOutput,),
+        failures=(*_WRITE_FAILURES, 412),
+    )  # fmt: skip
+    yield revert
+    yield replace(
+        revert,
+        operation="cluster_cherryPickCommit",
+        path="/cherry-pick",
+        summary="Change on a branch what a commit of another one changed there.",
+    )
+    yield RouteSpec(
+        "cluster_listTags", "GET", "/tags", "tags", "The tags.", answers=(answers.TagListOutput,),
+    )  # fmt: skip
+    yield RouteSpec(
+        "cluster_createTag", "POST", "/tags", "tags", "Name a commit, which keeps it.",
+        body=requests.TagCreateRequest, answers=(answers.TagOutput,), failures=_WRITE_FAILURES,
+    )  # fmt: skip
+    yield RouteSpec(
+        "cluster_deleteTag", "DELETE", "/tags/{tag}", "tags", "Free the name of a tag.",
+        answers=(answers.TagDeleteOutput,), failures=_WRITE_FAILURES,
+    )  # fmt: skip
+
+
 def _list_change_routes() -> Iterator[RouteSpec]:
     yield RouteSpec(
         "cluster_getCommitChanges", "GET", "/commits/{commit_id}/changes", "changes",
@@ -227,6 +253,7 @@ def _list_routes() -> Iterator[RouteSpec]:
         _list_stored_query_routes,
         _list_write_routes,
         _list_branch_routes,
+        _list_history_routes,
         _list_change_routes,
         _list_old_routes,
     )

@@ -72,6 +72,8 @@ def scrub(value: Any, names: set[str] | frozenset[str] = frozenset(VOLATILE)) ->
             }
         case list():
             return [scrub(each, names) for each in value]
+        case str() if names is not EXACT:
+            return _DRAWN.sub("…", value)
         case _:
             return value
 

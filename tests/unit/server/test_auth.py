@@ -127,6 +127,24 @@ def test_decisions_follow_the_token(governed: RunningServer) -> None:
         assert client.get("/graphs").status_code == 403, "no policy is applied to the server"
 
 
+def test_tags_and_reverts_need_the_rights_of_what_they_do(governed: RunningServer) -> None:
+    with governed.connect("ada") as client:
+        made = client.post(f"{G}/tags", json={"name": "v1"})
+        assert (made.status_code, made.json()["actor_id"]) == (200, "ada")
+        assert client.delete(f"{G}/tags/v1").status_code == 403
+        commit = made.json()["graph_commit_id"]
+        undone = client.post(f"{G}/revert", json={"commit": "gone"})
+        assert undone.status_code == 404
+    with governed.connect("bob") as client:
+        assert [each["name"] for each in client.get(f"{G}/tags").json()["tags"]] == ["v1"]
+        refused = [
+            client.post(f"{G}/tags", json={"name": "v2"}),
+            client.post(f"{G}/revert", json={"commit": commit}),
+            client.post(f"{G}/cherry-pick", json={"commit": commit}),
+        ]
+    assert {(each.status_code, each.json()["code"]) for each in refused} == {(403, "forbidden")}
+
+
 def test_an_open_server_has_no_actor_and_no_security_in_its_contract(tmp_path: Path) -> None:
     with serve_people(tmp_path) as running, running.connect() as client:
         made = client.post(f"{G}/mutate", json=HIRE).json()
