@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 
 from omnigraph.cli.app import app
 from omnigraph.server.server_command import build_parser
+from omnigraph.server.server_settings import ServerSettings
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -136,6 +137,9 @@ def test_the_chart_makes_objects_that_start_the_server_as_nobody_special() -> No
     assert {"name": "AWS_REGION", "value": "us-east-1"} in container["env"]
     assert container["envFrom"] == [{"secretRef": {"name": "store-keys"}}]
     assert container["resources"]["limits"] == {"memory": "4Gi"}
+    wait_s = int(container["lifecycle"]["preStop"]["exec"]["command"][1])
+    assert wait_s + ServerSettings().drain_s_max < pod["terminationGracePeriodSeconds"]
+    assert not pod["enableServiceLinks"]
     mounted = {each["name"] for each in container["volumeMounts"]}
     assert mounted == {each["name"] for each in pod["volumes"]}
     labels = objects["Deployment"]["spec"]["template"]["metadata"]["labels"]
