@@ -21,7 +21,12 @@ from omnigraph.server.server_boot import boot_graph
 from omnigraph.server.server_log import configure_log
 from omnigraph.server.server_settings import ServerSettings, build_settings
 from omnigraph.server.server_state import AuthMode, Serving
-from omnigraph.server.server_workers import SOCKET_VARIABLE, WorkerGroup, inherit_socket
+from omnigraph.server.server_workers import (
+    SOCKET_VARIABLE,
+    WorkerGroup,
+    follow_parent,
+    inherit_socket,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -93,6 +98,8 @@ def run_server(
     with inherited or listen(settings) as opened:
         if inherited is None:
             announce(opened)
+        else:
+            follow_parent()
         run_on_socket(
             opened,
             serving,

@@ -34,6 +34,17 @@ def inherit_socket(environment: Mapping[str, str]) -> socket.socket | None:
     return None if number is None else socket.socket(fileno=int(number))
 
 
+def follow_parent() -> None:
+    """End this worker when its parent has gone, however that ended: nothing would restart it."""
+
+    def wait() -> None:
+        # The parent holds the other end of the pipe, and writes nothing.
+        os.read(sys.stdin.fileno(), 1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, name="omnigraph-parent", daemon=True).start()
+
+
 class RestartLimit:
     """How often workers may be started again: a bounded number of times within a window."""
 
@@ -74,7 +85,9 @@ class WorkerGroup:
         environment = os.environ | {SOCKET_VARIABLE: str(number)}
         # The same interpreter with the same arguments.
         command = [sys.executable, *sys.orig_argv[1:]]
-        return subprocess.Popen(command, env=environment, pass_fds=[number])  # noqa: S603
+        return subprocess.Popen(  # noqa: S603
+            command, env=environment, pass_fds=[number], stdin=subprocess.PIPE
+        )
 
     def _replace_dead(self, worker: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
         code = worker.poll()

@@ -161,6 +161,26 @@ def test_two_processes_share_an_address_and_read_each_others_writes(graph: str) 
 
 
 @pytest.mark.slow
+def test_processes_end_with_the_one_that_started_them(graph: str) -> None:
+    with start(*SERVE, graph, "--bind", "127.0.0.1:0", "--workers", "2") as (process, url):
+        assert httpx.post(f"{url}{G}/query", json=READ, timeout=60).status_code == 200
+        process.kill()
+        process.wait(30)
+        until = time.monotonic() + 60
+        while is_alive(url):
+            assert time.monotonic() < until, "the workers go on"
+            time.sleep(0.1)
+
+
+def is_alive(url: str) -> bool:
+    """Whether a server answers."""
+    try:
+        return httpx.get(f"{url}/healthz", timeout=60).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+@pytest.mark.slow
 def test_a_write_goes_on_when_its_client_goes_away(graph: str) -> None:
     person = '{"type":"Person","data":{"name":"p%d"}}'
     lines = "\n".join(person % number for number in range(50_000))
