@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import httpx
 import numpy as np
 import pyarrow as pa
 import uvloop
@@ -64,6 +65,8 @@ CONNECTIONS: Final = (1, 8, 64)
 PEOPLE: Final = 20_000
 EDGES: Final = 200_000
 _NUMBERS: Final = 1_000_000
+COMMITS: Final = 200
+LOADED: Final = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +106,11 @@ def main() -> None:
         with serve(uri) as (process, port), start_bare() as (bare, bare_port):
             warm(port)
             print_table(given.seconds, (process, port), (bare, bare_port))
+            print_first_reads(port)
+            print_load(port)
             if given.mixed:
                 print_mixed(given.mixed, port)
+        print_workers(uri, given.seconds)
 
 
 def build_graph(path: Path) -> str:
@@ -210,6 +216,78 @@ def print_table(
                 str(found.failures),
             )
     Console(width=100).print(table)
+
+
+def print_first_reads(port: int) -> None:
+    """The first read after a commit, beside the reads after it: those are warm again."""
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}/graphs/people") as client:
+        first: list[float] = []
+        again: list[float] = []
+        writes: list[float] = []
+        for number in range(COMMITS):
+            add = {"query": ADD, "params": {"name": f"first{number}-{time.monotonic_ns()}"}}
+            writes.append(_time_request(client, "/mutate", add))
+            point = {"query": POINT, "params": {"name": f"p{number}"}}
+            first.append(_time_request(client, "/query", point))
+            again += [_time_request(client, "/query", point) for _ in range(3)]
+    medians = [1000 * statistics.median(each) for each in (first, again, writes)]
+    tenth = COMMITS // 10
+    growth = statistics.median(first[-tenth:]) / statistics.median(first[:tenth])
+    Console().print(
+        f"point after a commit: {medians[0]:.2f} ms, warm {medians[1]:.2f} ms"
+        f" ({medians[0] / medians[1]:.1f}x); the last tenth of {COMMITS} commits {growth:.1f}x of"
+        f" the first; a commit {medians[2]:.1f} ms"
+    )
+
+
+def _time_request(client: httpx.Client, route: str, body: dict[str, Any]) -> float:  # Any: JSON
+    started = time.monotonic()
+    client.post(route, json=body).raise_for_status()
+    return time.monotonic() - started
+
+
+def print_load(port: int) -> None:
+    """8 readers alone, and beside a load."""
+    alone = run(Load(port, "point", 8, 3.0, 11))
+    person = {"age": 1, "city": "c1", "score": 1.0, "active": True, "team": "t1"}
+    lines = "\n".join(
+        json.dumps({"type": "Person", "data": {"name": f"load{number}", **person}})
+        for number in range(LOADED)
+    )
+    taken: list[float] = []
+
+    def load() -> None:
+        headers = {"content-type": "application/x-ndjson"}
+        route = f"http://127.0.0.1:{port}/graphs/people/load/ndjson?mode=append"
+        started = time.monotonic()
+        httpx.post(route, content=lines, headers=headers, timeout=120).raise_for_status()
+        taken.append(time.monotonic() - started)
+
+    loader = threading.Thread(target=load)
+    loader.start()
+    beside = run(Load(port, "point", 8, 5.0, 12))
+    loader.join()
+    ratio = beside.percentile(99) / alone.percentile(99)
+    Console().print(
+        f"8 readers, p99: {alone.percentile(99):.1f} ms alone, {beside.percentile(99):.1f} ms"
+        f" beside a load of {LOADED:,} rows ({ratio:.1f}x), which takes {taken[0]:.1f} s"
+    )
+
+
+def print_workers(uri: str, seconds: float) -> None:
+    """Point queries of 8 connections by one process, and by two."""
+    rates = []
+    for workers in ("1", "2"):
+        with serve(uri, "--workers", workers) as (_, port):
+            for _ in range(2):
+                # Each process has to see the texts before it answers them in its event loop.
+                run(Load(port, "point", 16, 2.0, 1))
+            found = run(Load(port, "point", 8, 2 * seconds, 7))
+            rates.append(len(found.seconds) / (2 * seconds))
+    Console().print(
+        f"point, 8 connections: {rates[0]:,.0f}/s by one process, {rates[1]:,.0f}/s by two"
+        f" ({rates[1] / rates[0]:.2f}x) on {os.cpu_count()} processors, clients included"
+    )
 
 
 def print_mixed(seconds: float, port: int) -> None:
