@@ -32,9 +32,15 @@ def make_lowest_ulid(milliseconds: int) -> str:
 
 def decode_ulid_ms(text: str) -> int | None:
     """The time in a ULID, or None for a text that is not one."""
+    value = decode_ulid(text)
+    return None if value is None else value >> _RANDOM_BITS
+
+
+def decode_ulid(text: str) -> int | None:
+    """The number that a ULID is, or None for a text that is not one."""
     if len(text) != _LENGTH or not all(digit in _VALUES for digit in text):
         return None
     value = 0
     for digit in text:
         value = value << 5 | _VALUES[digit]
-    return value >> _RANDOM_BITS
+    return value

@@ -60,6 +60,7 @@ SPARK_PAGES = {
     "loading-at-scale.md",
     "pipelines.md",
     "pipeline-changes.md",
+    "pipeline-operations.md",
     "pipeline-slots.md",
     "pipeline-sources.md",
     "spark-data-source.md",

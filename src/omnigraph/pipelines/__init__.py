@@ -9,6 +9,7 @@ record of its commit. A slot is skipped only while the target still holds its lo
     sources   records from files, PostgreSQL, HTTP, Kafka and graphs, as Spark frames
     mapping   records to rows of types, as Spark SQL
     run       slots, runs, targets, schedules and streams
+    reports   hooks, metrics and lineage events of runs
     ledger    the events of runs, and the loads that a target has
 """
 

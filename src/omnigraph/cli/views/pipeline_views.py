@@ -101,6 +101,7 @@ class PipelineRun:
         yield from (f"  {line}" for line in _format_warnings(self.run.targets))
         if self.run.error is not None:
             yield f"  {self.run.error}"
+        yield from (f"  warning: {each}" for each in self.run.warnings)
 
 
 @dataclass(frozen=True, slots=True)

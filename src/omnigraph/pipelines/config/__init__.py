@@ -11,6 +11,7 @@ ignored; reading does not stop at the first problem; a definition never holds th
     mapping_reader         the mappings of a definition, or of a `.map.yaml` file
     expectations           what rules expect of their rows
     deletion_rules         what rules delete
+    report_settings        whom runs notify, and how they are measured
     definition             a definition as frozen data, and its schedule
     slot_references        `${SLOT}`: the time that a run stands for
     secret_resolver        `${NAME}`, resolved from the environment when a run begins

@@ -12,8 +12,12 @@ from omnigraph.pipelines.config.operations_schema import (
     DELETION_FIELDS,
     EXPECT_FIELD,
     EXPECTATION,
+    HOOK,
     KEEP_RUNS,
+    LINEAGE,
+    METRICS,
     OP,
+    REPORT_FIELDS,
 )
 from omnigraph.pipelines.config.text_encodings import (
     ENCODINGS,
@@ -54,6 +58,7 @@ PIPELINE: Final = SectionSchema(
             "env_file", FieldKind.TEXT, "A file of `NAME=value` lines, beside the definition."
         ),
         KEEP_RUNS,
+        *REPORT_FIELDS,
         FieldSpec(
             "ledger", FieldKind.TEXT, "Where runs are recorded; the first target's graph if absent."
         ),
@@ -434,6 +439,9 @@ SECTION_SCHEMAS: Final = (
     PIPELINE,
     GRAPH,
     RETRY,
+    HOOK,
+    METRICS,
+    LINEAGE,
     TARGET,
     RUN_BRANCH,
     MAPPING,

@@ -17,6 +17,7 @@ from omnigraph.pipelines.config.expectations import (
     Expectation,
     RejectLimit,
 )
+from omnigraph.pipelines.config.report_settings import ReportSettings
 
 _CRON_FIELDS: Final = 5
 
@@ -259,6 +260,7 @@ class Pipeline:
     description: str | None = None
     # How long the ledger keeps runs; None for ever.
     keep_runs_s: int | None = None
+    reports: ReportSettings = field(default_factory=ReportSettings)
     # Where the columns of a source are declared, by its name.
     column_positions: Mapping[str, Position] = field(
         default_factory=dict, repr=False, compare=False

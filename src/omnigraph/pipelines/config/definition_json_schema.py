@@ -10,7 +10,13 @@ from typing import Final
 
 from omnigraph.config.yaml_reader import FieldKind, FieldSpec, SectionSchema
 from omnigraph.pipelines.config import config_schema as fields
-from omnigraph.pipelines.config.operations_schema import EXPECTATION, OP
+from omnigraph.pipelines.config.operations_schema import (
+    EXPECTATION,
+    HOOK,
+    LINEAGE,
+    METRICS,
+    OP,
+)
 from omnigraph.schema.schema_shape import JsonObject
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -20,6 +26,10 @@ _SPAN: Final[JsonObject] = {"type": ["string", "integer"], "pattern": "^[0-9]{1,
 _SECTIONS: Final = {
     ("pipeline", "retry"): fields.RETRY,
     ("pipeline", "into"): fields.TARGET,
+    ("pipeline", "lineage"): LINEAGE,
+    ("pipeline", "metrics"): METRICS,
+    ("pipeline", "on_failure"): HOOK,
+    ("pipeline", "on_success"): HOOK,
     ("target", "run_branch"): fields.RUN_BRANCH,
     ("map", "nodes"): fields.NODE_RULE,
     ("map", "edges"): fields.EDGE_RULE,

@@ -39,6 +39,7 @@ from omnigraph.pipelines.config.definition import (
 )
 from omnigraph.pipelines.config.expectations import read_reject_limit
 from omnigraph.pipelines.config.mapping_reader import read_rules
+from omnigraph.pipelines.config.report_settings import read_report_settings
 from omnigraph.pipelines.config.slot_references import check_slots
 from omnigraph.pipelines.config.source_reader import SourceReader
 
@@ -105,6 +106,7 @@ def read_valid_parts(path: Path, findings: Findings) -> Pipeline:
         ledger=_resolve_address(section.find_text("ledger"), reader),
         description=section.find_text("description"),
         keep_runs_s=section.values["keep_runs"],
+        reports=read_report_settings(section, reader),
         column_positions=reader.column_positions,
     )
     if declared:

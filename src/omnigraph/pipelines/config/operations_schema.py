@@ -64,3 +64,59 @@ KEEP_RUNS: Final = FieldSpec(
     FieldKind.SPAN,
     "How long the ledger keeps runs; for ever if absent. The newest run always stays.",
 )
+HOOK: Final = SectionSchema(
+    "hook",
+    "What is run, or posted to, at the end of a run. It never changes the result of the run.",
+    (
+        FieldSpec(
+            "command",
+            FieldKind.TEXTS,
+            "A program and its arguments, without a shell; it reads the document of the run.",
+        ),
+        FieldSpec("webhook", FieldKind.TEXT, "An address that the document is posted to."),
+        FieldSpec("headers", FieldKind.NAMED, "Headers; a secret only as `${NAME}`."),
+        FieldSpec("timeout", FieldKind.SPAN, "How long it may take.", False, 30, (), 1),
+    ),
+)
+METRICS: Final = SectionSchema(
+    "metrics",
+    "Where the metrics of the last run go, in the text format of Prometheus.",
+    (
+        FieldSpec(
+            "folder",
+            FieldKind.TEXT,
+            "The folder of a textfile collector; the file is `omnigraph_NAME.prom`.",
+        ),
+        FieldSpec("gateway", FieldKind.TEXT, "The address of a push gateway."),
+        FieldSpec("headers", FieldKind.NAMED, "Headers; a secret only as `${NAME}`."),
+    ),
+)
+LINEAGE: Final = SectionSchema(
+    "lineage",
+    "Where OpenLineage events go, instead of where the environment says.",
+    (
+        FieldSpec("url", FieldKind.TEXT, "The address of a service that takes events."),
+        FieldSpec("endpoint", FieldKind.TEXT, "The path of its endpoint.", False, "api/v1/lineage"),
+        FieldSpec("token", FieldKind.TEXT, "A bearer token: `${NAME}`."),
+        FieldSpec("file", FieldKind.TEXT, "A file that gets an event on each line, instead."),
+        FieldSpec("namespace", FieldKind.TEXT, "The namespace of the job."),
+    ),
+)
+REPORT_FIELDS: Final = (
+    FieldSpec("lineage", FieldKind.SECTION, "Where OpenLineage events go."),
+    FieldSpec("metrics", FieldKind.SECTION, "Where metrics of runs go."),
+    FieldSpec(
+        "on_failure",
+        FieldKind.SECTIONS,
+        "Hooks for runs of which a target failed, or that were stopped.",
+        False,
+        (),
+    ),
+    FieldSpec(
+        "on_success",
+        FieldKind.SECTIONS,
+        "Hooks for runs of which all targets succeeded.",
+        False,
+        (),
+    ),
+)

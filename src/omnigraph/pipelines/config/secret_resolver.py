@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from omnigraph.config.references import (
     find_missing_names,
@@ -24,6 +24,7 @@ from omnigraph.errors import OmnigraphError, SecretMissingError, SourceRefusedEr
 from omnigraph.pipelines.config.definition import FeedSource, FileSource, Pipeline, Source, Target
 from omnigraph.pipelines.config.slot_references import strip_slots
 
+_Settings = TypeVar("_Settings")
 _LINE: Final = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*")
 
 
@@ -105,6 +106,11 @@ class Resolver:
             case _:
                 return found
 
+    def resolve_settings(self, settings: _Settings) -> _Settings:
+        """A part of the definition with the values of its secrets."""
+        found: _Settings = self._resolve_value(settings)
+        return found
+
     def resolve_graph(self, graph: str) -> str:
         """The address of a graph."""
         return self._resolve_path(resolve_text(self.pipeline.graphs[graph].uri, self.environment))
@@ -162,6 +168,7 @@ def _iter_named_texts(pipeline: Pipeline) -> Iterator[str]:
     yield from (target.rejects for target in pipeline.targets if target.rejects is not None)
     if pipeline.ledger is not None:
         yield pipeline.ledger
+    yield from _iter_value_texts(pipeline.reports)
     for source in pipeline.sources.values():
         yield from _iter_value_texts(source)
 

@@ -158,13 +158,13 @@ class SourceReader:
             columns=section.find_text("columns"),
             is_multiline=bool(section.values["multiline"]),
             encoding=section.get_text("encoding"),
-            options=self._read_texts("options", section),
+            options=self.read_texts("options", section),
             is_new_only=bool(section.values["new_files"]),
         )
 
     def read_postgres(self, section: Section) -> Source:
         """A table or a query."""
-        self._check_field_password("url", section)
+        self.check_field_password("url", section)
         if section.has_field("table") == section.has_field("query"):
             self.findings.add_problem(section.position, "postgres: give either 'table' or 'query'")
         return PostgresSource(
@@ -178,15 +178,15 @@ class SourceReader:
 
     def read_http(self, section: Section) -> Source:
         """Pages of JSON."""
-        self._check_field_password("url", section)
-        self._check_only_reference("token", section)
+        self.check_field_password("url", section)
+        self.check_only_reference("token", section)
         paging, oauth = section.values["paging"], section.values["oauth"]
         if oauth is not None and section.has_field("token"):
             self.findings.add_problem(section.position, "http: give either 'token' or 'oauth'")
         return HttpSource(
             url=section.get_text("url"),
-            headers=self._read_texts("headers", section),
-            params=self._read_texts("params", section),
+            headers=self.read_texts("headers", section),
+            params=self.read_texts("params", section),
             token=section.find_text("token"),
             records=section.find_text("records"),
             paging=Paging() if paging is None else self._read_paging(paging),
@@ -209,8 +209,8 @@ class SourceReader:
 
     def _read_oauth(self, node: yaml.Node) -> OAuth:
         section = read_section(node, config_schema.OAUTH, self.findings)
-        self._check_field_password("token_url", section)
-        self._check_only_reference("client_secret", section)
+        self.check_field_password("token_url", section)
+        self.check_only_reference("client_secret", section)
         return OAuth(
             token_url=section.get_text("token_url"),
             client_id=section.get_text("client_id"),
@@ -237,7 +237,7 @@ class SourceReader:
 
     def read_feed(self, section: Section) -> Source:
         """The change feed of a graph."""
-        self._check_field_password("uri", section)
+        self.check_field_password("uri", section)
         return FeedSource(
             uri=self.resolve_path(section.get_text("uri")),
             branch=section.get_text("branch"),
@@ -255,14 +255,14 @@ class SourceReader:
             servers=section.get_text("servers"),
             topics=tuple(section.values["topics"] or ()),
             start=section.get_text("start"),
-            options=self._read_texts("options", section),
+            options=self.read_texts("options", section),
             messages_max=section.values["messages_max"],
             columns=section.find_text("columns"),
         )
 
     def read_spark(self, section: Section) -> Source:
         """A data source of Spark."""
-        options = self._read_texts("options", section)
+        options = self.read_texts("options", section)
         for name, value in options.items():
             self.check_no_password(value, f"options: {name}", section.position_of("options"))
         format_ = section.get_text("format")
@@ -296,7 +296,7 @@ class SourceReader:
             message = f"'{sanitize_text(function)}' is not a function"
             hint = "write it as module:name"
             self.findings.add_problem(section.position_of("function"), message, hint=hint)
-        options = self._read_texts("options", section)
+        options = self.read_texts("options", section)
         return PythonSource(function, str(self.folder), options)
 
     def resolve_path(self, text: str) -> str:
@@ -305,7 +305,8 @@ class SourceReader:
             return text
         return os.path.normpath(self.folder / text)
 
-    def _read_texts(self, name: str, section: Section) -> dict[str, str]:
+    def read_texts(self, name: str, section: Section) -> dict[str, str]:
+        """Texts by name; those whose name says that they are secrets must be references."""
         node: yaml.MappingNode | None = section.values[name]
         if node is None:
             return {}
@@ -322,13 +323,15 @@ class SourceReader:
                 self.findings.add_problem(place, message, hint=_ENVIRONMENT_HINT)
         return texts
 
-    def _check_only_reference(self, name: str, section: Section) -> None:
+    def check_only_reference(self, name: str, section: Section) -> None:
+        """Report a field that spells out a secret."""
         text = section.find_text(name)
         if text is not None and not is_reference(text):
             message = f"'{name}' holds a secret"
             self.findings.add_problem(section.position_of(name), message, hint=_ENVIRONMENT_HINT)
 
-    def _check_field_password(self, name: str, section: Section) -> None:
+    def check_field_password(self, name: str, section: Section) -> None:
+        """Report an address in a field that spells out a secret."""
         self.check_no_password(section.get_text(name), name, section.position_of(name))
 
     def check_no_password(self, address: str, name: str, place: Position) -> None:

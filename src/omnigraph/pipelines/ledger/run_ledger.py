@@ -143,6 +143,10 @@ class Run:
     actor: str | None = None
     # The slot that a schedule asked for; a followed source has batches of its own instead.
     requested_slot: str | None = None
+    # The code of the error, for programs.
+    error_code: str | None = None
+    # What went wrong beside it: reports that did not arrive.
+    warnings: tuple[str, ...] = ()
 
     @property
     def rows_read(self) -> int | None:
@@ -186,6 +190,8 @@ class Run:
             "rows_read": self.rows_read,
             "targets": [target.to_json() for target in self.targets],
             "error": self.error,
+            "error_code": self.error_code,
+            "warnings": list(self.warnings),
         }
 
 
@@ -378,6 +384,10 @@ class RunLog:
         """Say what became of a target; a later event of the same one replaces it."""
         self.add_event("target", encode_target(target))
 
+    def add_warning(self, message: str) -> None:
+        """Say what went wrong beside the run."""
+        self.add_event("warning", {"message": message})
+
 
 def fold_events(
     run_id: str,
@@ -415,6 +425,8 @@ def fold_events(
         error=None if finished is None else finished.get("error"),
         actor=started.get("actor"),
         requested_slot=started.get("asked"),
+        error_code=None if finished is None else finished.get("error_code"),
+        warnings=tuple(each["message"] for each in events if each.get("event") == "warning"),
     )
 
 

@@ -45,6 +45,7 @@ from omnigraph.pipelines.ledger.run_ledger import (
     status_of,
 )
 from omnigraph.pipelines.mapping.mapping_checks import check_mapping
+from omnigraph.pipelines.reports.run_reports import RunReporter
 from omnigraph.pipelines.run.run_slot import Slot, SlotRequest, choose_slot
 from omnigraph.pipelines.run.target_attempt import (
     LoadRequest,
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
 
     from omnigraph import Branch, Graph
     from omnigraph.engine import LoadResult
+    from omnigraph.schema.catalog import Catalog
     from omnigraph.spark.spark_session import SparkOptions
 
 MANUAL = "manual"
@@ -127,6 +129,7 @@ def run_with_records(
         except BaseException as failure:
             log = ledger.start_run(running.build_start_event(asked.slot or "", None, ()))
             log.add_event("finished", running.build_end_event(failure))
+            running.reporter.report_end(log)
             raise
         return running.run_slot(slot, graphs, records(running, slot))
 
@@ -142,11 +145,18 @@ class RunContext:
     stack: ExitStack
     # What failed unexpectedly: reported when the run has ended.
     unexpected_errors: list[Exception] = field(default_factory=list)
+    # The schemas of targets whose graphs are open.
+    catalogs: dict[str, Catalog] = field(default_factory=dict)
 
     @property
     def actor(self) -> str:
         """Who signs the commits."""
         return self.options.actor or f"pipeline:{self.pipeline.name}"
+
+    @property
+    def reporter(self) -> RunReporter:
+        """What reports the run to others."""
+        return RunReporter(self.resolver, self.ledger, self.catalogs)
 
     def open_graphs(self) -> dict[str, Graph]:
         """The graphs of all targets, whose schemas have what the mappings name."""
@@ -156,13 +166,15 @@ class RunContext:
                 graph = omnigraph.open(self.resolver.resolve_graph(target.graph), actor=self.actor)
                 graphs[target.graph] = self.stack.enter_context(graph)
             branch = graphs[target.graph].branch(target.branch)
-            check_mapping(target.mapping, catalog_of(branch), mode=target.mode).raise_if_any()
+            catalog = self.catalogs[target.name] = catalog_of(branch)
+            check_mapping(target.mapping, catalog, mode=target.mode).raise_if_any()
         return graphs
 
     def run_slot(self, slot: Slot, graphs: Mapping[str, Graph], records: RecordSource) -> Run:
         """The whole run of a slot, from the event that starts it to the one that ends it."""
         log = self.begin(slot)
         with self._record_end(log):
+            self.reporter.report_start(log)
             targets = self.run_targets(slot, graphs, log, records)
         ended = self.finish(slot, log, targets)
         if self.unexpected_errors:
@@ -178,12 +190,17 @@ class RunContext:
         except BaseException as failure:
             with suppress(OmnigraphError):
                 log.add_event("finished", self.build_end_event(failure))
+                self.reporter.report_end(log)
             raise
 
     def build_end_event(self, failure: BaseException) -> dict[str, object]:
         """The event that ends a run which something raised ended."""
         status = FAILED if isinstance(failure, Exception) else INTERRUPTED
-        return {"status": status, "error": format_failure(failure, self.resolver)}
+        return {
+            "status": status,
+            "error": format_failure(failure, self.resolver),
+            "error_code": failure.code if isinstance(failure, OmnigraphError) else None,
+        }
 
     def begin(self, slot: Slot) -> RunLog:
         """Say in the ledger what is going to be done."""
@@ -255,6 +272,7 @@ class RunContext:
             with suppress(OmnigraphError):
                 kept = timedelta(seconds=self.pipeline.keep_runs_s)
                 self.ledger.prune(datetime.now(UTC) - kept)
+        self.reporter.report_end(log)
         found = self.ledger.find_run(log.run_id)
         assert found is not None, "a run that was begun is in the ledger"
         return found
