@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from omnigraph.config.yaml_reader import FieldKind, FieldSpec, SectionSchema
+from omnigraph.pipelines.config.csv_dialect import CSV_SECTION
 from omnigraph.pipelines.config.operations_schema import (
     DELETION_FIELDS,
     EXPECT_FIELD,
@@ -248,6 +249,7 @@ FILES: Final = SectionSchema(
             ENCODINGS,
             normalize=normalize_encoding,
         ),
+        FieldSpec("csv", FieldKind.SECTION, "How CSV files are written."),
         FieldSpec("options", FieldKind.NAMED, "How S3 is reached, beside the `AWS_…` environment."),
         FieldSpec(
             "new_files",
@@ -423,6 +425,20 @@ PYTHON: Final = SectionSchema(
         FieldSpec("options", FieldKind.NAMED, "Its options; secrets only as `${NAME}`."),
     ),
 )
+DLT: Final = SectionSchema(
+    "dlt",
+    "A table of a source of dlt, or of a pipeline of dlt that delivers to this definition.",
+    (
+        FieldSpec("kind", FieldKind.TEXT, "`dlt`.", True),
+        FieldSpec(
+            "function",
+            FieldKind.TEXT,
+            "`module:name` of the source or the resource; without it, dlt delivers the table.",
+        ),
+        FieldSpec("table", FieldKind.TEXT, "The table of dlt; the name of the source if absent."),
+        FieldSpec("options", FieldKind.NAMED, "Its arguments; secrets only as `${NAME}`."),
+    ),
+)
 SOURCES: Final = {
     "files": FILES,
     "s3-files": FILES,
@@ -433,6 +449,7 @@ SOURCES: Final = {
     "spark": SPARK,
     "sql": SQL,
     "python": PYTHON,
+    "dlt": DLT,
 }
 # In the order of the reference.
 SECTION_SCHEMAS: Final = (
@@ -452,6 +469,7 @@ SECTION_SCHEMAS: Final = (
     OP,
     EXPECTATION,
     FILES,
+    CSV_SECTION,
     POSTGRES,
     HTTP,
     OAUTH,
@@ -462,4 +480,5 @@ SECTION_SCHEMAS: Final = (
     SPARK,
     SQL,
     PYTHON,
+    DLT,
 )

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 from croniter import croniter
 
 from omnigraph.config.yaml_reader import Position
+from omnigraph.pipelines.config.csv_dialect import STANDARD_CSV, CsvDialect
 from omnigraph.pipelines.config.deletion_rules import ChangeOperations
 from omnigraph.pipelines.config.expectations import (
     DEFAULT_REJECT_LIMIT,
@@ -48,6 +49,7 @@ class FileSource:
     is_multiline: bool = False
     encoding: str = "utf-8"
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    csv: CsvDialect = STANDARD_CSV
     # Only files that the last run did not see as they are now.
     is_new_only: bool = False
 
@@ -166,6 +168,21 @@ class PythonSource:
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class DltSource:
+    """A table of dlt: what a source of dlt gives, or what a pipeline of dlt delivers.
+
+    `function` makes the source, as of a `PythonSource`; without one, a run gets the table from the
+    pipeline of dlt whose destination names the definition.
+    """
+
+    kind = "dlt"
+    table: str
+    folder: str
+    function: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
 Source: TypeAlias = (
     FileSource
     | PostgresSource
@@ -175,6 +192,7 @@ Source: TypeAlias = (
     | SparkSource
     | SqlSource
     | PythonSource
+    | DltSource
 )
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from omnigraph.config.yaml_reader import FieldKind, FieldSpec, SectionSchema
 from omnigraph.pipelines.config import config_schema as fields
+from omnigraph.pipelines.config.csv_dialect import CSV_SECTION
 from omnigraph.pipelines.config.operations_schema import (
     EXPECTATION,
     HOOK,
@@ -39,6 +40,7 @@ _SECTIONS: Final = {
     ("edge", "op"): OP,
     ("node", "expect"): EXPECTATION,
     ("edge", "expect"): EXPECTATION,
+    ("files", "csv"): CSV_SECTION,
     ("postgres", "incremental"): fields.INCREMENTAL,
     ("http", "incremental"): fields.INCREMENTAL,
     ("http", "oauth"): fields.OAUTH,

@@ -24,7 +24,14 @@ from omnigraph.config.yaml_reader import (
 from omnigraph.lang.quoting import sanitize_text
 from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.pipelines.config import config_schema
+from omnigraph.pipelines.config.csv_dialect import (
+    CSV_SECTION,
+    STANDARD_CSV,
+    CsvDialect,
+    read_csv_dialect,
+)
 from omnigraph.pipelines.config.definition import (
+    DltSource,
     FeedSource,
     FileSource,
     HttpSource,
@@ -109,7 +116,7 @@ class SourceReader:
         section = read_section(node, config_schema.SOURCES[kind], self.findings)
         if section.has_field("columns"):
             self.column_positions[own] = section.position_of("columns")
-        return _BUILDERS[kind](self, section)
+        return self.read_dlt(own, section) if kind == "dlt" else _BUILDERS[kind](self, section)
 
     def _read_reference(self, own: str, node: yaml.ScalarNode) -> Source | None:
         text, place = str(node.value), position_of(node)
@@ -159,8 +166,14 @@ class SourceReader:
             is_multiline=bool(section.values["multiline"]),
             encoding=section.get_text("encoding"),
             options=self.read_texts("options", section),
+            csv=self._read_csv(section.values["csv"]),
             is_new_only=bool(section.values["new_files"]),
         )
+
+    def _read_csv(self, node: yaml.MappingNode | None) -> CsvDialect:
+        if node is None:
+            return STANDARD_CSV
+        return read_csv_dialect(read_section(node, CSV_SECTION, self.findings), self.findings)
 
     def read_postgres(self, section: Section) -> Source:
         """A table or a query."""
@@ -291,13 +304,27 @@ class SourceReader:
 
     def read_python(self, section: Section) -> Source:
         """What a function returns."""
+        function = self._read_function(section)
+        options = self.read_texts("options", section)
+        return PythonSource(function, str(self.folder), options)
+
+    def read_dlt(self, own: str, section: Section) -> Source:
+        """A table of dlt; it has the name of the source if it is not given."""
+        function = self._read_function(section) if section.has_field("function") else None
+        options = self.read_texts("options", section)
+        if options and function is None:
+            self.findings.add_problem(
+                section.position_of("options"), "dlt: 'options' are for a 'function'"
+            )
+        return DltSource(section.find_text("table") or own, str(self.folder), function, options)
+
+    def _read_function(self, section: Section) -> str:
         function = section.get_text("function")
         if _FUNCTION.fullmatch(function) is None:
             message = f"'{sanitize_text(function)}' is not a function"
             hint = "write it as module:name"
             self.findings.add_problem(section.position_of("function"), message, hint=hint)
-        options = self.read_texts("options", section)
-        return PythonSource(function, str(self.folder), options)
+        return function
 
     def resolve_path(self, text: str) -> str:
         """A path from the folder of the definition; addresses and names of secrets stay."""

@@ -13,6 +13,7 @@ commits that are missing.
     direct_rules      the rules of a target that need no Spark SQL, and what they read
     target_attempt        the commit of one target, made once in any number of attempts
     run_review            runs whose branches wait for review, and their merges
+    dlt_destination       runs a pipeline for each load package of dlt
     plan_sample           what rules make of a few records
     pipeline_inspection   plans, states and past runs, without a run
 """

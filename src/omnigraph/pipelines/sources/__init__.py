@@ -14,8 +14,11 @@ the same position. Files are not pinned: after reading them, the caller checks w
     kafka_source        ranges of topics
     graph_feed_source   the change feed of another graph
     spark_source        any format of Spark, queries over sources, Python functions
+    dlt_source          tables of sources of dlt
+    dlt_packages        load packages of dlt as Parquet files
     json_frames         JSON texts as frames, for the kinds that have them
     csv_frames          CSV files as frames, by the reader of loads
+    csv_signs           CSV with other signs than commas and double quotes
     record_readers      CSV and Parquet files read by tasks for rules that need no Spark
     provenance          rejected rows, traced to the records they were made from
     file_locations      the line or row of a record in its file

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import SourceRefusedError
+from omnigraph.pipelines.config.csv_dialect import STANDARD_CSV, CsvDialect
 from omnigraph.pipelines.config.text_encodings import (
     REPLACEMENT,
     UNDECODABLE,
@@ -29,10 +30,15 @@ from omnigraph.pipelines.config.text_encodings import (
 from omnigraph.pipelines.mapping.mapping_sql import quote_name
 from omnigraph.pipelines.mapping.record_ids import FILE, PART, ROW
 from omnigraph.pipelines.mapping.row_guards import CORRUPT
+from omnigraph.pipelines.sources.csv_signs import (
+    ExchangedStream,
+    parse_dialect_block,
+    restore_text,
+)
 from omnigraph.pipelines.sources.file_locations import resolve_local_file
 from omnigraph.storage.objects.source_files import SourceFile, open_source_file
 from omnigraph.writers.inputs.csv_ranges import CsvRange, cut_csv, open_csv_range
-from omnigraph.writers.inputs.csv_reader import ParsedBlock, parse_block, parse_column_names
+from omnigraph.writers.inputs.csv_reader import ParsedBlock, parse_column_names
 from omnigraph.writers.inputs.csv_records import CsvBlock, CsvRecords
 from omnigraph.writers.inputs.row_sink import RecordError
 
@@ -58,6 +64,7 @@ class CsvInput:
     part: int
     encoding: str = UTF_8
     range: CsvRange | None = None
+    dialect: CsvDialect = STANDARD_CSV
 
 
 def read_csv_frame(found: FileListing, columns: str | None, spark: SparkSession) -> DataFrame:
@@ -74,7 +81,7 @@ def read_csv_frame(found: FileListing, columns: str | None, spark: SparkSession)
 def read_csv_stream(files: DataFrame, found: FileListing, columns: str | None) -> DataFrame:
     """The records of files whose addresses are in a frame, numbered by file and line."""
     names = read_csv_names(found)
-    task = partial(read_csv_files, names)
+    task = partial(read_csv_files, names, found.csv)
     rows = files.mapInArrow(task, f"{build_text_columns(names)}, {ROW} long, {FILE} string")
     rows = rows if columns is None else _cast_columns(rows, columns, files.sparkSession)
     return rows.selectExpr("*", f"xxhash64({FILE}) AS {PART}")
@@ -85,8 +92,8 @@ def read_csv_names(found: FileListing) -> list[str]:
     # A file without a byte has no header, and no record that would need one.
     first = next((file for file in found.files if file.size), found.files[0])
     with open_source_file(first, found.options) as stream:
-        records = _open_records(stream, CsvInput(first, 0, found.encoding))
-        names = _parse_names(records.header, first.uri)
+        each = CsvInput(first, 0, found.encoding, dialect=found.csv)
+        names = _parse_names(_open_records(stream, each), each)
     for number, name in enumerate(names):
         if not name:
             raise SourceRefusedError(f"{first.uri} line 1: column {number + 1} has no name")
@@ -95,29 +102,40 @@ def read_csv_names(found: FileListing) -> list[str]:
     return names
 
 
-def _parse_names(header: bytes, uri: str) -> list[str]:
-    names = parse_column_names(mark_undecodable(header))
+def _parse_names(records: CsvRecords, each: CsvInput) -> list[str]:
+    if each.dialect.names:
+        return list(each.dialect.names)
+    names = parse_column_names(mark_undecodable(records.header))
+    names = [restore_text(name, each.dialect) for name in names]
     if bad := [name for name in names if UNDECODABLE in name]:
         shown_name = bad[0].replace(UNDECODABLE, REPLACEMENT)
         hint = "give the 'encoding' of the file"
-        raise SourceRefusedError(f"{uri} line 1: column {shown_name} is not text", hint=hint)
+        raise SourceRefusedError(
+            f"{each.file.uri} line 1: column {shown_name} is not text", hint=hint
+        )
     return names
 
 
 def plan_csv_inputs(found: FileListing) -> Iterator[CsvInput]:
     """The files, and the ranges of large ones."""
     for number, file in enumerate(found.files):
-        whole = CsvInput(file, number, found.encoding)
+        whole = CsvInput(file, number, found.encoding, dialect=found.csv)
         # Only bytes of UTF-8 have the same meaning wherever a range starts.
         if found.encoding != UTF_8 or _is_compressed(file.uri):
             yield whole
             continue
-        open_file = partial(open_source_file, file, found.options)
+        open_file = partial(_open_exchanged, whole, found.options)
         ranges = cut_csv(open_file, file.size, _RANGE_BYTES)
         if len(ranges) == 1:
             yield whole
             continue
         yield from (replace(whole, range=each) for each in ranges)
+
+
+@contextmanager
+def _open_exchanged(each: CsvInput, options: Mapping[str, str]) -> Iterator[ExchangedStream]:
+    with open_source_file(each.file, options) as stream:
+        yield ExchangedStream(stream, each.dialect)
 
 
 def _is_compressed(uri: str) -> bool:
@@ -162,12 +180,13 @@ def read_csv_inputs(
 
 
 def read_csv_files(
-    names: Sequence[str], batches: Iterator[pa.RecordBatch]
+    names: Sequence[str], dialect: CsvDialect, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The records of the files of this machine whose addresses are in a partition."""
     for batch in batches:
         for uri in batch.column(0).to_pylist():
-            for rows in _iter_records(CsvInput(resolve_local_file(uri), 0), names, {}):
+            each = CsvInput(resolve_local_file(uri), 0, dialect=dialect)
+            for rows in _iter_records(each, names, {}):
                 yield rows.append_column(FILE, pa.repeat(uri, rows.num_rows))
 
 
@@ -177,9 +196,9 @@ def _iter_records(
     if not each.file.size:
         return
     with open_csv_input(each, options) as records:
-        own, places = match_columns(records, names, each.file.uri)
+        own, places = match_columns(records, names, each)
         for block in records.iter_blocks():
-            for rows in build_batches(block, own, records.lines_before):
+            for rows in build_batches(block, own, records.lines_before, each.dialect):
                 columns = [rows.column(place) for place in (*places, len(own), len(own) + 1)]
                 yield pa.record_batch(columns, [*names, CORRUPT, ROW])
 
@@ -196,11 +215,11 @@ def open_csv_input(each: CsvInput, options: Mapping[str, str]) -> Iterator[CsvRe
 
 
 def match_columns(
-    records: CsvRecords, names: Sequence[str], uri: str
+    records: CsvRecords, names: Sequence[str], each: CsvInput
 ) -> tuple[list[str], list[int]]:
     """The columns of a file, and where those of its source are among them."""
-    own = _parse_names(records.header, uri)
-    return own, [_find_column(own, name, uri) for name in names]
+    own = _parse_names(records, each)
+    return own, [_find_column(own, name, each.file.uri) for name in names]
 
 
 def _open_records(stream: pa.NativeFile, each: CsvInput) -> CsvRecords:
@@ -210,11 +229,12 @@ def _open_records(stream: pa.NativeFile, each: CsvInput) -> CsvRecords:
         return SourceRefusedError(f"{each.file.uri}{place}: {error}", hint=error.hint)
 
     if each.range is not None:
-        return open_csv_range(stream, each.range, build_failure)
+        exchanged = ExchangedStream(stream, each.dialect)
+        return open_csv_range(exchanged, each.range, build_failure, each.dialect.header)
     data = decompress_stream(stream, each.file.uri)
     if each.encoding != UTF_8:
-        return CsvRecords(TranscodedStream(data, each.encoding), build_failure)
-    return CsvRecords(data, build_failure)
+        data = TranscodedStream(data, each.encoding)
+    return CsvRecords(ExchangedStream(data, each.dialect), build_failure, each.dialect.header)
 
 
 def _find_column(names: Sequence[str], wanted: str, uri: str) -> int:
@@ -230,12 +250,12 @@ def _find_column(names: Sequence[str], wanted: str, uri: str) -> int:
 
 
 def build_batches(
-    block: CsvBlock, names: Sequence[str], lines_before: int
+    block: CsvBlock, names: Sequence[str], lines_before: int, dialect: CsvDialect
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a block, its unreadable records after them; a row number is a line from 0."""
     marked = mark_undecodable(block.data)
     block = replace(block, data=marked)
-    parsed = parse_block(block, names)
+    parsed = parse_dialect_block(block, names, dialect)
     is_text = UNDECODABLE.encode() not in marked
     corrupt = pa.nulls(parsed.rows.num_rows, pa.string())
     if not is_text:
@@ -244,7 +264,7 @@ def build_batches(
     rows = parsed.rows.append_column(CORRUPT, corrupt).append_column(ROW, numbers)
     yield from rows.to_batches(max_chunksize=_BATCH_ROWS)
     if len(parsed.ragged):
-        yield _build_unreadable(block, parsed, lines_before)
+        yield _build_unreadable(block, parsed, lines_before, dialect)
 
 
 def _show_undecodable_rows(rows: pa.Table) -> pa.ChunkedArray:
@@ -256,10 +276,14 @@ def _show_undecodable_rows(rows: pa.Table) -> pa.ChunkedArray:
     return pc.if_else(is_bad, shown_text, pa.scalar(None, pa.string()))
 
 
-def _build_unreadable(block: CsvBlock, parsed: ParsedBlock, lines_before: int) -> pa.RecordBatch:
+def _build_unreadable(
+    block: CsvBlock, parsed: ParsedBlock, lines_before: int, dialect: CsvDialect
+) -> pa.RecordBatch:
     """Records with more or fewer values than the header: no values, but their texts."""
     texts = [
-        block.format_record(record, _SHOWN_BYTES).replace(UNDECODABLE, REPLACEMENT)
+        restore_text(block.format_record(record, _SHOWN_BYTES), dialect).replace(
+            UNDECODABLE, REPLACEMENT
+        )
         for record in parsed.ragged.tolist()
     ]
     numbers = np.asarray(block.frame.lines[parsed.ragged] + (lines_before - 1), np.int64)

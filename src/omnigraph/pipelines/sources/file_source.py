@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from omnigraph.errors import SourceFailedError, SourceRefusedError
 from omnigraph.lang.quoting import sanitize_text
+from omnigraph.pipelines.config.csv_dialect import STANDARD_CSV, CsvDialect
 from omnigraph.pipelines.config.definition import FileSource
 from omnigraph.pipelines.config.text_encodings import (
     UTF_8,
@@ -78,6 +79,7 @@ class FileListing:
     format: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     encoding: str = UTF_8
+    csv: CsvDialect = STANDARD_CSV
 
 
 def list_files(source: FileSource) -> FileListing:
@@ -92,7 +94,9 @@ def list_files(source: FileSource) -> FileListing:
     format_ = source.format or _infer_format(files)
     if source.encoding != UTF_8 and format_ not in _TEXT_FORMATS:
         raise SourceRefusedError(f"'encoding' is not for {format_} files", hint="leave it out")
-    return FileListing(tuple(files), format_, source.options, source.encoding)
+    if source.csv != STANDARD_CSV and format_ != "csv":
+        raise SourceRefusedError(f"'csv' is not for {format_} files", hint="leave it out")
+    return FileListing(tuple(files), format_, source.options, source.encoding, source.csv)
 
 
 def _infer_format(files: Sequence[SourceFile]) -> str:

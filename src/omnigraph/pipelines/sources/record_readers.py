@@ -32,13 +32,14 @@ from omnigraph.pipelines.sources.csv_frames import (
     plan_csv_inputs,
     read_csv_names,
 )
+from omnigraph.pipelines.sources.csv_signs import parse_dialect_block
 from omnigraph.pipelines.sources.file_source import (
     FileListing,
     read_file_schema,
     read_wide_schema,
 )
 from omnigraph.storage.objects.source_files import SourceFile, open_source_file
-from omnigraph.writers.inputs.csv_reader import parse_block
+from omnigraph.writers.inputs.csv_reader import ParsedBlock
 from omnigraph.writers.inputs.csv_records import CsvBlock, CsvRecords
 from omnigraph.writers.inputs.input_tables import BATCH_ROWS
 
@@ -147,7 +148,7 @@ class CsvRecordReader(RecordReader):
     def iter_blocks(self) -> Iterator[RecordBlock]:
         """The records, a block of the file at a time."""
         with open_csv_input(self.input, self.options) as records:
-            own, places = match_columns(records, self.names, self.input.file.uri)
+            own, places = match_columns(records, self.names, self.input)
             found = dict(zip(self.names, places, strict=True))
             wanted = {name: own[found[name]] for name in self.wanted or self.names[:1]}
             for block in records.iter_blocks():
@@ -158,7 +159,7 @@ class CsvRecordReader(RecordReader):
     ) -> Iterator[RecordBlock]:
         marked, before = mark_undecodable(block.data), records.lines_before - 1
         is_text = UNDECODABLE.encode() not in marked
-        parsed = parse_block(block, own, list(wanted.values())) if is_text else None
+        parsed = self._parse_block(block, own, list(wanted.values())) if is_text else None
         if parsed is None or len(parsed.ragged):
             yield from self._build_all(block, own, wanted, records.lines_before)
             return
@@ -174,7 +175,7 @@ class CsvRecordReader(RecordReader):
         self, block: CsvBlock, own: Sequence[str], wanted: Mapping[str, str], lines_before: int
     ) -> Iterator[RecordBlock]:
         """A block in which some records cannot be read."""
-        for rows in build_batches(block, own, lines_before):
+        for rows in build_batches(block, own, lines_before, self.input.dialect):
             columns = [rows.column(name) for name in wanted.values()]
             shown = pa.record_batch(columns, list(wanted))
             read_all = partial(self._sort_columns, rows, own)
@@ -184,8 +185,13 @@ class CsvRecordReader(RecordReader):
     def _parse_all(
         self, block: CsvBlock, own: Sequence[str], start: int, count: int
     ) -> pa.RecordBatch:
-        rows = parse_block(block, own).rows.combine_chunks().to_batches()[0]
+        rows = self._parse_block(block, own).rows.combine_chunks().to_batches()[0]
         return self._sort_columns(rows.slice(start, count), own)
+
+    def _parse_block(
+        self, block: CsvBlock, own: Sequence[str], wanted: Sequence[str] | None = None
+    ) -> ParsedBlock:
+        return parse_dialect_block(block, own, self.input.dialect, wanted)
 
     def _sort_columns(self, rows: pa.RecordBatch, own: Sequence[str]) -> pa.RecordBatch:
         """All columns of a record, in the order and with the names of the source."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never
 
 from omnigraph.engine.spark_bridge import import_spark_module
 from omnigraph.pipelines.config.definition import (
+    DltSource,
     FeedSource,
     FileSource,
     HttpSource,
@@ -25,6 +26,7 @@ from omnigraph.pipelines.config.definition import (
 from omnigraph.pipelines.mapping.mapping_sql import quote_literal, quote_name
 from omnigraph.pipelines.mapping.record_ids import PART, ROW
 from omnigraph.pipelines.sources import (
+    dlt_source,
     file_source,
     graph_feed_source,
     http_increments,
@@ -100,10 +102,16 @@ def open_source(
         case SqlSource():
             with spark_source.open_query(source, spark, others or {}) as rows:
                 yield rows
-        case PythonSource():
-            yield spark_source.call_function(source, spark)
+        case PythonSource() | DltSource():
+            yield _call_code(source, spark)
         case _:
             assert_never(source)
+
+
+def _call_code(source: PythonSource | DltSource, spark: SparkSession) -> DataFrame:
+    if isinstance(source, DltSource):
+        return dlt_source.read_frame(source, spark)
+    return spark_source.call_function(source, spark)
 
 
 def build_location_sql(source: Source, columns: Sequence[str]) -> str:
@@ -127,7 +135,7 @@ def build_location_sql(source: Source, columns: Sequence[str]) -> str:
             return "concat_ws(' ', 'commit', commit, type, id)"
         case KafkaSource():
             return "concat(topic, '/', partition, ' offset ', offset)"
-        case FileSource() | SparkSource() | SqlSource() | PythonSource():
+        case FileSource() | SparkSource() | SqlSource() | PythonSource() | DltSource():
             return "''"
         case _:
             assert_never(source)
@@ -191,6 +199,9 @@ def read_source_state(
         case SparkSource() | PythonSource():
             read = source.format if isinstance(source, SparkSource) else source.function
             return SourceState({"kind": source.kind, "read": read})
+        case DltSource():
+            read = dlt_source.require_function(source)
+            return SourceState({"kind": source.kind, "read": read, "table": source.table})
         case _:
             assert_never(source)
 
@@ -235,7 +246,7 @@ def find_declared_columns(source: Source) -> str | None:
             return kafka_source.build_declared_columns(source)
         case SparkSource():
             return source.columns
-        case PostgresSource() | SqlSource() | PythonSource():
+        case PostgresSource() | SqlSource() | PythonSource() | DltSource():
             return None
         case _:
             assert_never(source)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -20,6 +22,10 @@ from omnigraph.pipelines.mapping.row_guards import CORRUPT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+# Marks a module of a file that a definition names.
+_LOADED: Final = "__omnigraph_source__"
 
 
 def sort_queries_last(sources: Mapping[str, Source]) -> list[str]:
@@ -64,7 +70,7 @@ def _hide_numbers(name: str, records: DataFrame) -> DataFrame:
 
 def call_function(source: PythonSource, spark: SparkSession) -> DataFrame:
     """What a function returns, as a frame."""
-    function = _find_function(source)
+    function = find_function(source.function, source.folder)
     try:
         found = function(spark, dict(source.options))
         frame = found if hasattr(found, "sparkSession") else _read_arrow(found, spark)
@@ -90,21 +96,32 @@ def _read_arrow(found: Any, spark: SparkSession) -> DataFrame:  # Any: what a fu
     return spark.createDataFrame(pa.Table.from_batches(batches))
 
 
-def _find_function(source: PythonSource) -> Any:  # Any: a function of the user
-    module_name, _, name = source.function.partition(":")
-    beside = Path(source.folder, *module_name.split(".")).with_suffix(".py")
+def find_function(named: str, folder: str) -> Any:  # Any: a function of the user
+    """The function that is named as `module:name`: of a file in the folder, or installed."""
+    module_name, _, name = named.partition(":")
+    beside = Path(folder, *module_name.split(".")).with_suffix(".py")
     try:
         if beside.is_file():
-            # Not a module of this process: two definitions may have files of one name.
-            spec = importlib.util.spec_from_file_location(module_name, beside)
-            assert spec is not None, "a file of Python has a loader"
-            assert spec.loader is not None, "as above"
-            module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
+            module = _load_file(module_name, beside)
         else:
             module = importlib.import_module(module_name)
         return getattr(module, name)
     except (ImportError, AttributeError, SyntaxError, OSError) as failure:
-        message = f"function '{source.function}' is not found: {sanitize_message(str(failure))}"
+        message = f"function '{named}' is not found: {sanitize_message(str(failure))}"
         hint = f"write it in {beside}, or install its module"
         raise SourceRefusedError(message, hint=hint) from failure
+
+
+def _load_file(name: str, file: Path) -> ModuleType:
+    """A module of a file, as it is now: two definitions may have files of one name."""
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None, "a file of Python has a loader"
+    assert spec.loader is not None, "as above"
+    module = importlib.util.module_from_spec(spec)
+    known = sys.modules.get(name)
+    if known is None or hasattr(known, _LOADED):
+        # Decorators look for the module of a function here. One that is installed stays.
+        setattr(module, _LOADED, True)
+        sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module

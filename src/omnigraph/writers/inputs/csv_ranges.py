@@ -157,10 +157,14 @@ class RecordRange:
 
 
 def open_csv_range(
-    source: SeekableStream, range_: CsvRange, build_failure: BuildFailure
+    source: SeekableStream,
+    range_: CsvRange,
+    build_failure: BuildFailure,
+    header: bytes | None = None,
 ) -> CsvRecords:
-    """The records that begin in a range; the header is that of the file."""
-    header = CsvRecords(source, build_failure).header if range_.start else None
+    """The records that begin in a range; the header is that of the file, or one that is given."""
+    if range_.start and header is None:
+        header = CsvRecords(source, build_failure).header
     source.seek(0)
     found = RecordRange(source, range_)
     return CsvRecords(found, build_failure, header, lines_before=found.lines_before)

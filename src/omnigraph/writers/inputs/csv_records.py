@@ -118,7 +118,7 @@ class CsvBlock:
 class CsvRecords:
     """A CSV file: its header, and its records a block at a time.
 
-    The records of a part of a file come without the header, which is given.
+    The header of a file without one is given, and so is that of a part of a file.
     """
 
     def __init__(
@@ -137,10 +137,9 @@ class CsvRecords:
         self.lines = 0
         # How many lines of the file end before these records, if they are a part of it.
         self.lines_before = lines_before
-        if header is None:
+        if not lines_before:
             self._rest = self._rest.removeprefix(BYTE_ORDER_MARK)
-            header = self._read_header()
-        self.header = header
+        self.header = self._read_header() if header is None else header
 
     def iter_blocks(self) -> Iterator[CsvBlock]:
         """The records after the header."""
