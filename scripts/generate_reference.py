@@ -24,7 +24,7 @@ from omnigraph.errors.error_documents import error_code_of
 from omnigraph.lang.diagnostic_codes import CODES
 from omnigraph.pipelines.config.config_schema import SECTION_SCHEMAS
 from omnigraph.pipelines.config.definition_json_schema import build_json_schema
-from omnigraph.query.ast.query_expressions import AggregateFunction, CompareOp, TextOp
+from omnigraph.query.ast.query_expressions import CompareOp, TextOp
 from omnigraph.query.parser.query_cursor import RESERVED
 from omnigraph.query.query_settings import SETTINGS
 from omnigraph.schema.catalog import ConstraintKind
@@ -70,7 +70,6 @@ def _grammar() -> Iterator[str]:
     words = {
         "SCALARS": _alternatives(Scalar),
         "CONSTRAINTS": _alternatives(ConstraintKind),
-        "AGGREGATES": _alternatives(AggregateFunction),
         "COMPARISONS": _alternatives(CompareOp),
         "TEXT_OPERATORS": _alternatives(TextOp),
         "RESERVED": ", ".join(f"`{word}`" for word in sorted(RESERVED)),

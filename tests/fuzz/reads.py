@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fuzz.patterns import Clauses, Patterns, aggregate
 from fuzz.pen import Pen
 from fuzz.values import SCALARS, Field, Parameters, Scope, Values
+from fuzz.world import NUMERIC
 from logic.generate import Json
 
 
@@ -34,7 +35,8 @@ def write_read(pen: Pen) -> Ask:
         items, order = returning.rows()
     is_limited = returning.needs_limit or pen.chance(30)
     limit = pen.one_of((3, 1, 2, 4, 5, 8, 0)) if is_limited else None
-    ends = f"\norder {{ {', '.join(order)} }}" if order else ""
+    ends = f"\n{returning.having()}" if is_aggregated else "\n"
+    ends += f"order {{ {', '.join(order)} }}" if order else ""
     # An order of the returned columns and no score: then rows may be distinct.
     is_distinct = not is_aggregated and not order and pen.chance(20)
     text = _text(parameters, clauses, items, is_distinct=is_distinct) + ends
@@ -112,11 +114,15 @@ class Returning:
             keys += [] if score is None else [score]
         items += [f"{self._group_key()} as k{n}" for n in range(self.pen.number(0, 2))]
         items += [f"{self._aggregate()} as n{n}" for n in range(self.pen.number(1, 3))]
+        if self.pen.chance(40):
+            items.append(f"{self._whole_aggregate()} as w")
+        if self.pen.chance(20):
+            items.append("count(*) * 2 - count(*) as again")
         if keys and keys[0].startswith("nearest"):
             # An alias cannot follow it, and a group has nothing else.
             return items, keys
         for item in items:
-            if self.pen.chance(40):
+            if self.pen.chance(40) and not item.startswith("collect"):
                 keys.append(item.rpartition(" as ")[2] + self._direction())
         return items, keys
 
@@ -137,6 +143,36 @@ class Returning:
             return f"count(${self.pen.one_of(list(self.scope.nodes))})"
         function, about = aggregate(self.values, self.scope)
         return f"{function}({about.text})"
+
+    def _whole_aggregate(self) -> str:
+        """An aggregate that needs all rows of a group at once."""
+        value = self.pen.one_of(self.scope.fields(*SCALARS)).text
+        numbers = self.scope.fields(*NUMERIC)
+        if numbers and self.pen.chance(35):
+            function = self.pen.one_of(("median", "variance", "stddev", "sum", "avg"))
+            distinct = "distinct " if function in ("sum", "avg") else ""
+            return f"{function}({distinct}{self.pen.one_of(numbers).text})"
+        key = self.pen.one_of(self.scope.fields(*SCALARS)).text
+        match self.pen.one_of(("distinct", "truth", "mode", "by", "collect")):
+            case "distinct":
+                return f"count(distinct ${self.pen.one_of(list(self.scope.nodes))})"
+            case "truth":
+                function = self.pen.one_of(("every", "some", "count_if"))
+                return f"{function}({self.values.condition(self.scope, 1)})"
+            case "mode":
+                return f"mode({value})"
+            case "by":
+                return f"{self.pen.one_of(('min_by', 'max_by'))}({value}, {key})"
+            case _:
+                limit = self.pen.one_of(("", " limit 2"))
+                distinct = self.pen.one_of(("", "distinct "))
+                return f"collect({distinct}{value} order {{ {key}{self._direction()} }}{limit})"
+
+    def having(self) -> str:
+        """Conditions on groups, or nothing."""
+        if not self.pen.chance(20):
+            return ""
+        return self.pen.one_of(("having { count(*) > 1 }", "having { n0 is not null }")) + "\n"
 
     # ---- ranks ----
 

@@ -99,11 +99,11 @@ def aggregate(function: AggregateFunction, values: Iterable[Any]) -> Any:
         return None
     if function in (AggregateFunction.MIN, AggregateFunction.MAX):
         return sorted(known, key=sort_key)[0 if function is AggregateFunction.MIN else -1]
-    return _exact_sum(known, 1 if function is AggregateFunction.SUM else len(known))
+    return sum_exactly(known, 1 if function is AggregateFunction.SUM else len(known))
 
 
-def _exact_sum(numbers: Iterable[int | float], divisor: int) -> float:
-    # Rounded once, so that the order of the rows cannot change a sum.
+def sum_exactly(numbers: Iterable[int | float], divisor: int) -> float:
+    """A sum, divided, and rounded once, so that the order of the rows cannot change it."""
     total = sum(map(Fraction, numbers), Fraction()) / divisor
     try:
         return float(total)

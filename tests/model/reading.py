@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from model import expressions, search
+from model import aggregates, expressions, search
 from model.expressions import SCORE, At, Entity, Params, Row
 from model.store import Store, Table
 from omnigraph.embedding.embedder import normalize_vector
@@ -170,6 +170,9 @@ class Reader:
         for group in groups.values():
             yield {column.name: self._of_group(column.value, group) for column in op.columns}
 
+    def having(self, op: plan.Having, rows: Iterable[Row]) -> Iterable[Row]:
+        return (row for row in rows if self._hold(op.conditions, row))
+
     def limit(self, op: plan.Limit, rows: Iterable[Row]) -> Iterable[Row]:
         return (row for _, row in zip(range(op.count), rows, strict=False))
 
@@ -178,8 +181,7 @@ class Reader:
 
     def _of_group(self, expr: typed.Expr, group: list[Row]) -> Any:
         if isinstance(expr, typed.AggregateValue):
-            values = [self._value(expr.argument, row) for row in group]
-            return expressions.aggregate(expr.function, values)
+            return aggregates.of_rows(expr, group, self._value)
         return self._value(expr, group[0])
 
     def _sort_key(self, expr: typed.Expr, row: Row) -> tuple[int, Any]:

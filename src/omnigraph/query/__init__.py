@@ -11,8 +11,10 @@ of them is an error, and nothing in it needs another look-up.
     ast                   the tree
     check                 tree and catalog to the typed tree
     function_signatures   the functions of values
-    typed_tree            the typed tree
+    typed_tree            typed expressions, and mutations
+    typed_reads           typed reads: patterns, columns and order
     query_lowering        typed tree to logical plan
+    group_lowering        groups, and what is computed from them
     pattern_assembly      the order of a pattern, in which each variable is bound before its use
     logical_plan          the logical plan
     rewrites              plans to cheaper plans
@@ -37,7 +39,7 @@ from omnigraph.query.query_lowering import lower_query
 from omnigraph.query.query_parameters import ParameterMode, bind_parameters
 from omnigraph.query.query_printer import format_queries, print_expr, print_file
 from omnigraph.query.rewrites import rewrite
-from omnigraph.query.typed_tree import CheckedQuery
+from omnigraph.query.typed_reads import CheckedQuery
 
 __all__ = [
     "CheckedQuery",

@@ -166,14 +166,23 @@ def _print_call(expr: RankCall | AggregateCall | TextPredicate | Now) -> str:
             return f"bm25({print_expr(target)}, {print_expr(query)})"
         case Rrf(first, second, k):
             return f"rrf({_print_arguments(first, second, k)})"
-        case AggregateCall(function, argument):
-            return f"{function}({print_expr(argument)})"
+        case AggregateCall():
+            return _print_aggregate(expr)
         case TextPredicate(function, target, query, edits):
             return f"{function}({_print_arguments(target, query, edits)})"
         case Now():
             return "now()"
         case _:
             assert_never(expr)
+
+
+def _print_aggregate(call: AggregateCall) -> str:
+    inner = ("distinct " if call.is_distinct else "") + _print_arguments(call.argument, call.second)
+    if call.order:
+        inner += f" order {{ {', '.join(map(print_order_key, call.order))} }}"
+    if call.limit is not None:
+        inner += f" limit {call.limit}"
+    return f"{call.function}({inner})"
 
 
 def _print_arguments(*arguments: Expr | None) -> str:

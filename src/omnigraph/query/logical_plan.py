@@ -11,16 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from omnigraph.query.ast import AggregateFunction, CompareOp
-from omnigraph.query.typed_tree import (
-    Column,
-    EdgeStep,
-    Expr,
-    Mutation,
-    OrderKey,
-    Parameter,
-    ResultType,
-    Score,
-)
+from omnigraph.query.typed_reads import Column, EdgeStep, OrderKey
+from omnigraph.query.typed_tree import Expr, Mutation, Parameter, ResultType, Score
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +43,7 @@ class Expand:
 
     When `target_is_bound`, keeps the rows (once per edge, with an edge variable) whose target is
     reached; otherwise binds the target to each reached node that satisfies the conditions. The
-    meaning of steps, bounds and edge variable is that of `typed_tree.Traversal`.
+    meaning of steps, bounds and edge variable is that of `typed_reads.Traversal`.
     """
 
     input: Operator
@@ -126,6 +118,14 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True)
+class Having:
+    """The rows of an `Aggregate` whose conditions, about its columns, are true."""
+
+    input: Operator
+    conditions: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Sort:
     """Rows in the order of the keys; null is the smallest value, NaN the greatest number."""
 
@@ -159,6 +159,7 @@ Operator = (
     | CompareBlock
     | Rank
     | Aggregate
+    | Having
     | Sort
     | Limit
     | Project
@@ -175,7 +176,11 @@ class ResultColumn:
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """A read, ready to run: `root` is a `Project` or an `Aggregate` under `Sort` and `Limit`."""
+    """A read, ready to run.
+
+    `root` is a `Project`, or an `Aggregate` under `Having`, `Sort` and `Limit`, with a `Project`
+    above if something is computed from the groups.
+    """
 
     name: str
     parameters: tuple[Parameter, ...]

@@ -15,7 +15,7 @@ from omnigraph.query.parser import ParsedFile, parse_query_file
 from omnigraph.query.query_lowering import lower_query
 from omnigraph.query.query_settings import check_settings
 from omnigraph.query.rewrites import Rewriting, rewrite
-from omnigraph.query.typed_tree import CheckedQuery
+from omnigraph.query.typed_reads import CheckedQuery
 from omnigraph.schema.catalog import Catalog
 
 # A hint that lists more names than this is not read.

@@ -6,17 +6,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from omnigraph.query.typed_tree import (
+from omnigraph.query.typed_reads import (
     AggregateBlock,
-    AggregateValue,
     Binding,
-    Bm25Score,
     CheckedQuery,
     Column,
     Condition,
+    ExistsBlock,
+    Pattern,
+    Read,
+    Traversal,
+)
+from omnigraph.query.typed_tree import (
+    AggregateValue,
+    Bm25Score,
     DeleteEdges,
     DeleteNodes,
-    ExistsBlock,
     InsertEdge,
     InsertNode,
     Mutation,
@@ -24,14 +29,11 @@ from omnigraph.query.typed_tree import (
     NodeObject,
     NowValue,
     Parameter,
-    Pattern,
     PropertyValue,
-    Read,
     ResultType,
     RrfScore,
     Statement,
     SystemValue,
-    Traversal,
     UpdateNodes,
 )
 from omnigraph.schema.catalog import Catalog, EdgeType

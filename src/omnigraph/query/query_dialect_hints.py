@@ -38,7 +38,7 @@ QUERY_HINTS = {
     **dict.fromkeys(("offset", "OFFSET", "skip", "SKIP"), _NO_OFFSET),
     **dict.fromkeys(("upsert", "UPSERT", "merge", "MERGE", "create", "CREATE", "replace"), _INSERT),
     "group": "a query that returns an aggregate is grouped by everything else it returns",
-    "having": "filter by a block in 'match': count { … } > 2",
+    "having": "after 'return' write: having { count(*) > 2 }",
     "union": "a query returns one table; join conditions with 'or', or run two queries",
     "with": "a query has one 'match' and one 'return'",
 }
@@ -66,6 +66,6 @@ TARGET_HINTS = {
 }
 # Bare words that the grammar takes for names, and that no value is called.
 WORD_HINTS = {
-    "distinct": "write 'return distinct { … }'",
+    "distinct": "write 'return distinct { … }', or count(distinct $v.property)",
     **{word: CLAUSE_HINTS[word] for word in ("where", "optional")},
 }

@@ -14,6 +14,7 @@ from omnigraph.query.logical_plan import (
     Exists,
     Expand,
     Filter,
+    Having,
     Limit,
     Operator,
     Outer,
@@ -25,16 +26,15 @@ from omnigraph.query.logical_plan import (
     Unit,
 )
 from omnigraph.query.tree_walk import chain_of, iter_children
+from omnigraph.query.typed_reads import Column, EdgeStep
 from omnigraph.query.typed_tree import (
     AggregateValue,
     AllOf,
     AnyOf,
     Bm25Score,
-    Column,
     ColumnValue,
     Compare,
     Constant,
-    EdgeStep,
     Expr,
     FunctionValue,
     IsNull,
@@ -108,6 +108,8 @@ def format_operator(operator: Operator) -> str:
             return _format_binding(operator)
         case Filter():
             return format_expression(operator.condition)
+        case Having():
+            return _join_operands(" and ", operator.conditions)
         case Exists() | CompareBlock():
             return _format_block(operator)
         case Rank():
@@ -183,13 +185,13 @@ def format_expression(expr: Expr) -> str:
             return f"not {_join_operands('', children)}"
         case IsNull():
             return f"{_join_operands('', children)} is {'not ' if expr.is_negated else ''}null"
-        case FunctionValue(name) if name in _OPERATORS:
-            return f"({f' {name} '.join(map(format_expression, children))})"
-        case FunctionValue(name):
-            return _format_call(name, expr, children)
+        case FunctionValue():
+            return _format_function(expr, children)
         case ListOf():
             return f"[{', '.join(map(format_expression, children))}]"
-        case TextMatch() | AggregateValue():
+        case AggregateValue():
+            return _format_aggregate(expr)
+        case TextMatch():
             return _format_call(expr.function, expr, children)
         case NearestScore() | Bm25Score() | RrfScore():
             return _format_call(type(expr).__name__.removesuffix("Score").lower(), expr, children)
@@ -209,6 +211,25 @@ def _format_call(name: str, expr: Expr, arguments: Sequence[Expr]) -> str:
     if isinstance(expr, TextMatch | NearestScore | Bm25Score):
         texts.insert(0, f"${expr.variable}.{expr.property}")
     return f"{name}({', '.join(texts)})"
+
+
+def _format_function(expr: FunctionValue, arguments: Sequence[Expr]) -> str:
+    if expr.function in _OPERATORS:
+        return f"({f' {expr.function} '.join(map(format_expression, arguments))})"
+    return _format_call(expr.function, expr, arguments)
+
+
+def _format_aggregate(call: AggregateValue) -> str:
+    inner = ("distinct " if call.is_distinct else "") + format_expression(call.argument)
+    if call.fraction is not None:
+        inner += f", {format_expression(call.fraction)}"
+    if call.order:
+        directions = zip(call.order, call.is_descending, strict=True)
+        keys = [format_expression(key) + (" desc" if desc else "") for key, desc in directions]
+        inner += f" order {', '.join(keys)}"
+    if call.limit is not None:
+        inner += f" limit {call.limit}"
+    return f"{call.function}({inner})"
 
 
 def _format_leaf(

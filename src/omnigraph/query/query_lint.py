@@ -21,7 +21,8 @@ from omnigraph.query.check import check_query
 from omnigraph.query.parser import parse_query_file
 from omnigraph.query.query_descriptor import Descriptor, describe_query
 from omnigraph.query.query_settings import check_settings
-from omnigraph.query.typed_tree import CheckedQuery, Mutation, UpdateNodes
+from omnigraph.query.typed_reads import CheckedQuery
+from omnigraph.query.typed_tree import Mutation, UpdateNodes
 from omnigraph.schema.catalog import Catalog, NodeType
 
 _SEVERITIES = (Severity.ERROR, Severity.WARNING, Severity.INFO)

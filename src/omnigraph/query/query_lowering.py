@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from omnigraph.lang.diagnostics import Poll
+from omnigraph.query.group_lowering import GroupLowering
 from omnigraph.query.logical_plan import (
-    Aggregate,
     CompareBlock,
     Exists,
     Expand,
@@ -37,26 +37,26 @@ from omnigraph.query.pattern_assembly import (
     assemble_pattern,
 )
 from omnigraph.query.tree_walk import rename_variables
-from omnigraph.query.typed_tree import (
-    ANONYMOUS_PREFIX,
+from omnigraph.query.typed_reads import (
     AggregateBlock,
-    AggregateValue,
     Binding,
     CheckedQuery,
-    ColumnValue,
     Condition,
     ExistsBlock,
-    Expr,
-    Mutation,
-    NearestScore,
     OrderKey,
     Pattern,
     Read,
+    Traversal,
+)
+from omnigraph.query.typed_tree import (
+    ANONYMOUS_PREFIX,
+    Expr,
+    Mutation,
+    NearestScore,
     RrfScore,
     Score,
     SystemName,
     SystemValue,
-    Traversal,
 )
 
 
@@ -86,6 +86,8 @@ def _lower_read(read: Read, poll: Poll) -> ReadPlan:
 
 def _lower_rows(read: Read, matched: Operator) -> Operator:
     keys = read.order
+    for condition in read.having:
+        matched = Filter(matched, condition)
     if read.rank is not None:
         matched = _add_rank(read, matched, read.rank)
         is_descending = not isinstance(read.rank, NearestScore)
@@ -101,18 +103,9 @@ def _lower_aggregated(read: Read, matched: Operator) -> Operator:
     if isinstance(read.rank, NearestScore):
         # Only `nearest` selects: its nearest rows feed the aggregate.
         matched = _add_limit(_add_sort(read, matched, (OrderKey(read.rank),)), read.limit)
-    root: Operator = Aggregate(matched, read.columns)
-    if read.order or read.rank is not None:
-        ordered = {key.value for key in read.order}
-        groups = [
-            ColumnValue(column.name, column.type)
-            for column in read.columns
-            if not isinstance(column.value, AggregateValue)
-        ]
-        ties = tuple(OrderKey(value) for value in groups if value not in ordered)
-        if keys := (*read.order, *ties):
-            root = Sort(root, keys)
-    return _add_limit(root, read.limit)
+    grouping = GroupLowering(read, list_tiebreak_values(read.pattern))
+    root = _add_limit(grouping.lower_groups(matched), read.limit)
+    return grouping.project_groups(root)
 
 
 def _add_rank(read: Read, matched: Operator, score: Score) -> Rank:

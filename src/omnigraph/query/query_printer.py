@@ -160,11 +160,28 @@ class _QueryPrinter:
         items = [_Member(print_projection(item), item.span) for item in body.projections]
         head = "return distinct" if body.is_distinct else "return"
         self._print_braces(head, items, body.return_span, ends_in_comma=True)
+        if body.having:
+            self._print_having(body)
         if body.order:
             keys = [_Member(print_order_key(key), key.span) for key in body.order]
             self._print_braces("order", keys, body.order_span, ends_in_comma=False)
         if body.limit is not None:
             self.add_line(f"limit {body.limit}", body.limit_span, indent=1)
+
+    def _print_having(self, body: ReadBody) -> None:
+        """A condition that could be taken for a part of the one before it follows a `;`."""
+        members = [
+            _Member(print_expr(each) + (";" if place < len(body.having) else ""), each.span)
+            for place, each in enumerate(body.having, 1)
+        ]
+        one_line = f"having {{ {' '.join(member.text for member in members)} }}"
+        if self._fits_line(one_line, body.having_span, indent=1):
+            self.add_line(one_line, body.having_span, indent=1)
+            return
+        self.add_line("having {", _head_span_of(body.having_span, members), indent=1)
+        for member in members:
+            self.add_line(member.text, member.span, indent=2)
+        self._print_closing("}", _last_span_of(body.having_span), indent=1)
 
     def _print_braces(
         self, word: str, members: Sequence[_Member], span: Span, *, ends_in_comma: bool

@@ -16,6 +16,7 @@ from omnigraph.query.logical_plan import (
     Exists,
     Expand,
     Filter,
+    Having,
     Limit,
     Operator,
     Outer,
@@ -76,7 +77,7 @@ CHILD_FIELDS: dict[type[Expr], tuple[str, ...]] = {
     NearestScore: ("query",),
     Bm25Score: ("query",),
     RrfScore: ("first", "second", "k"),
-    AggregateValue: ("argument",),
+    AggregateValue: ("argument", "fraction", "order"),
 }
 _READS_VARIABLE = (PropertyValue, SystemValue, NodeValue, TextMatch, NearestScore, Bm25Score)
 
@@ -96,17 +97,22 @@ def iter_children(expr: Expr) -> Iterator[Expr]:
 
 def map_expression(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """The expression with `change` applied to every part of it, innermost first."""
+    return change(map_children(expr, lambda child: map_expression(child, change)))
+
+
+def map_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """The expression with `change` applied to the expressions directly inside it."""
     changed: dict[str, Expr | tuple[Expr, ...]] = {}
     for name in CHILD_FIELDS[type(expr)]:
         child: Expr | tuple[Expr, ...] | None = getattr(expr, name)
         if isinstance(child, tuple):
-            several = tuple(map_expression(each, change) for each in child)
+            several = tuple(map(change, child))
             if any(new is not old for new, old in zip(several, child, strict=True)):
                 changed[name] = several
-        elif child is not None and (single := map_expression(child, change)) is not child:
+        elif child is not None and (single := change(child)) is not child:
             changed[name] = single
     # mypy cannot tie the field names of a union to their values; the table above does.
-    return change(replace(expr, **changed) if changed else expr)  # type: ignore[arg-type]
+    return replace(expr, **changed) if changed else expr  # type: ignore[arg-type]
 
 
 def iter_subexpressions(expr: Expr) -> Iterator[Expr]:
@@ -186,6 +192,8 @@ def expressions_of(operator: Operator) -> tuple[Expr, ...]:
             return (*argument, operator.value)
         case Rank():
             return (operator.score,)
+        case Having():
+            return operator.conditions
         case Aggregate() | Project():
             return tuple(column.value for column in operator.columns)
         case Sort():

@@ -245,16 +245,47 @@ Score = NearestScore | Bm25Score | RrfScore
 
 @tree_node(frozen=True, slots=True)
 class AggregateValue:
-    """An aggregate over the rows of a group."""
+    """An aggregate over the rows of a group.
+
+    `order` are the rows' sort keys for `collect`, which lists the first `limit` values, and for
+    `min_by` and `max_by`, which take the value of the first row whose first key is not null;
+    `is_descending` says for each key whether the greatest comes first. `fraction` is that of
+    `percentile`.
+    """
 
     function: AggregateFunction
     argument: Expr
     type: PropertyType
+    is_distinct: bool = False
+    fraction: Expr | None = None
+    order: tuple[Expr, ...] = ()
+    is_descending: tuple[bool, ...] = ()
+    limit: int | None = None
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the order of the rows changes it."""
+        return self.function in ORDERED_AGGREGATES
+
+
+ORDERED_AGGREGATES = frozenset(
+    {AggregateFunction.COLLECT, AggregateFunction.MIN_BY, AggregateFunction.MAX_BY}
+)
+# Those of the reference language: what they are of several parts of a group, they are of it all.
+PLAIN_AGGREGATES = frozenset(
+    {
+        AggregateFunction.COUNT,
+        AggregateFunction.SUM,
+        AggregateFunction.AVG,
+        AggregateFunction.MIN,
+        AggregateFunction.MAX,
+    }
+)
 
 
 @tree_node(frozen=True, slots=True)
 class ColumnValue:
-    """A column of the aggregated result, in its order keys."""
+    """A column of the aggregated result, in what is computed from its rows."""
 
     name: str
     type: ResultType
@@ -285,113 +316,7 @@ Expr = (
 )
 
 
-# ---- patterns ----
-
-
-@tree_node(frozen=True, slots=True)
-class EdgeStep:
-    """One edge type of a traversal; reversed when the written source sits at the edge's target."""
-
-    edge_type: str
-    is_reversed: bool = False
-
-
-@tree_node(frozen=True, slots=True)
-class Binding:
-    """A declared node variable and the conditions of its property matches."""
-
-    variable: str
-    type_name: str
-    conditions: tuple[Expr, ...] = ()
-
-
-@tree_node(frozen=True, slots=True)
-class Traversal:
-    """A step between two node variables.
-
-    Without `edge_variable`, a pair of ends matches at most once, at its shortest distance over all
-    `steps` together, if that lies within the bounds. With one, each edge is its own match, and the
-    bounds are 1..1. An empty tuple of steps (a wildcard that fits nothing) matches nothing.
-    """
-
-    source: str
-    source_type: str
-    steps: tuple[EdgeStep, ...]
-    target: str
-    target_type: str
-    is_undirected: bool = False
-    edge_variable: str | None = None
-    # Whether the query selected edges by alternation or wildcard; a work limit applies then.
-    is_selection: bool = False
-    minimum: int = 1
-    maximum: int = 1
-
-
-@tree_node(frozen=True, slots=True)
-class Condition:
-    """A filter."""
-
-    value: Expr
-
-
-@tree_node(frozen=True, slots=True)
-class ExistsBlock:
-    """At least one inner match (or none, when negated) per outer row."""
-
-    pattern: Pattern
-    is_negated: bool
-
-
-@tree_node(frozen=True, slots=True)
-class AggregateBlock:
-    """An aggregate over the inner matches per outer row, compared with a constant.
-
-    No argument counts matches. Every function but `count` is undefined, and so satisfies nothing,
-    when no inner match has a non-null argument.
-    """
-
-    pattern: Pattern
-    function: AggregateFunction
-    argument: Expr | None
-    op: CompareOp
-    value: Expr
-
-
-Clause = Binding | Traversal | Condition | ExistsBlock | AggregateBlock
-
-
-@tree_node(frozen=True, slots=True)
-class Pattern:
-    """Clauses in source order; `nodes` and `edges` are the variables they introduce themselves.
-
-    `nodes` maps each variable (anonymous ones included) to its node type in order of appearance;
-    `edges` maps each edge variable to the edge types it may be of.
-    """
-
-    clauses: tuple[Clause, ...]
-    nodes: tuple[tuple[str, str], ...] = ()
-    edges: tuple[tuple[str, tuple[str, ...]], ...] = ()
-
-
-# ---- queries ----
-
-
-@tree_node(frozen=True, slots=True)
-class Column:
-    """A column of the result; `name` is its alias, or its default name if it has none."""
-
-    name: str
-    value: Expr
-    type: ResultType
-    alias: str | None = None
-
-
-@tree_node(frozen=True, slots=True)
-class OrderKey:
-    """A sort key; in an aggregated query its value is a `ColumnValue`."""
-
-    value: Expr
-    is_descending: bool = False
+# ---- parameters and mutations ----
 
 
 @tree_node(frozen=True, slots=True)
@@ -400,20 +325,6 @@ class Parameter:
 
     name: str
     type: PropertyType
-
-
-@tree_node(frozen=True, slots=True)
-class Read:
-    """A checked read: `rank` is the leading order key if it is a rank call, `order` the rest."""
-
-    name: str
-    parameters: tuple[Parameter, ...]
-    pattern: Pattern
-    columns: tuple[Column, ...]
-    is_aggregated: bool = False
-    rank: Score | None = None
-    order: tuple[OrderKey, ...] = ()
-    limit: int | None = None
 
 
 @tree_node(frozen=True, slots=True)
@@ -483,6 +394,3 @@ class Mutation:
         """Whether it both writes and deletes, which execution refuses."""
         deletes = [isinstance(each, DeleteNodes | DeleteEdges) for each in self.statements]
         return any(deletes) and not all(deletes)
-
-
-CheckedQuery = Read | Mutation

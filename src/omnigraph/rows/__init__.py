@@ -20,6 +20,7 @@ these modules.
     vocabulary          the distinct tokens of a field, by text or edit distance
     row_order           the order of values, as sort codes
     group_aggregates    groups of rows and their aggregates
+    whole_aggregates    aggregates that need all rows of a group at once
     exact_sums          sums and means that are rounded once
     result_types        the Arrow types of results
     json_encoding       values as JSON text

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import chain
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -115,6 +115,14 @@ class RowColumns(Protocol):
 
     def get_system_field(self, variable: str, name: SystemName) -> pa.ChunkedArray:
         """The values of a system field."""
+
+
+@runtime_checkable
+class ComputedColumns(Protocol):
+    """Rows that have columns of their own, such as those of groups."""
+
+    def get_column(self, name: str) -> Values:
+        """The values of a column."""
 
 
 def evaluate(expr: Expr, rows: RowColumns, params: Params) -> Values | pa.Scalar:
@@ -230,6 +238,11 @@ def _evaluate_system_field(at: _Evaluation, expr: typed_tree.SystemValue) -> Val
 
 def _evaluate_node(at: _Evaluation, expr: typed_tree.NodeValue) -> Values:
     return at.rows.get_system_field(expr.variable, SystemName.ID)
+
+
+def _evaluate_column(at: _Evaluation, expr: typed_tree.ColumnValue) -> Values:
+    assert isinstance(at.rows, ComputedColumns), f"no column {expr.name}"
+    return at.rows.get_column(expr.name)
 
 
 def _raise_unsupported(_: _Evaluation, expr: Expr) -> _Value:
@@ -413,5 +426,5 @@ _EVALUATORS: Final[dict[type[Expr], Callable[[_Evaluation, Any], _Value]]] = {
     typed_tree.Bm25Score: _raise_unsupported,
     typed_tree.RrfScore: _raise_unsupported,
     typed_tree.AggregateValue: _raise_unsupported,
-    typed_tree.ColumnValue: _raise_unsupported,
+    typed_tree.ColumnValue: _evaluate_column,
 }

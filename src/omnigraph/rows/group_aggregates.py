@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, assert_never
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -102,7 +102,7 @@ def aggregate_groups(function: AggregateFunction, values: Values, groups: Groups
             sums = _sum_groups(known, of_known, groups.count, divisors)
             return pa.array(sums, pa.float64(), mask=counts == 0)
         case _:
-            assert_never(function)
+            raise AssertionError(f"{function} needs all rows of a group")
 
 
 def with_one_zero(values: Values) -> Values:

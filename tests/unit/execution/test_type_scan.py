@@ -17,7 +17,7 @@ from omnigraph.execution.type_scan import (
     find_type_candidate_ids,
     scan_matching,
 )
-from omnigraph.query import typed_tree
+from omnigraph.query import typed_reads, typed_tree
 from omnigraph.query.ast import TextFunction
 from omnigraph.query.query_compiler import compile_query
 from omnigraph.query.query_parameters import bind_parameters
@@ -276,5 +276,5 @@ def _where(
 
 def _list_type() -> Any:
     checked = compile_query('query q() { match { $i: Item } return { ["a"] } }', GRAPH.catalog)
-    assert isinstance(checked.checked, typed_tree.Read)
+    assert isinstance(checked.checked, typed_reads.Read)
     return checked.checked.columns[0].type

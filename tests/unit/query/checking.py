@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from omnigraph.lang.diagnostics import Collector, Diagnostic
 from omnigraph.lang.lexer import Mode
-from omnigraph.query import typed_tree
+from omnigraph.query import typed_reads, typed_tree
 from omnigraph.query.check import check_query
 from omnigraph.query.parser import parse_query_file
 from omnigraph.schema import load_catalog
@@ -42,7 +42,7 @@ edge In: Author -> Book
 
 def diagnose(
     text: str, *, mode: Mode = Mode.LENIENT
-) -> tuple[typed_tree.CheckedQuery | None, tuple[Diagnostic, ...]]:
+) -> tuple[typed_reads.CheckedQuery | None, tuple[Diagnostic, ...]]:
     """The checked form of a text with one query, and what the checker says about it."""
     parsed = parse_query_file(text, mode=mode)
     assert not parsed.diagnostics, [str(found) for found in parsed.diagnostics]
@@ -53,14 +53,14 @@ def diagnose(
     return checked, collector.list_diagnostics()
 
 
-def read_of(body: str, *, parameters: str = "", mode: Mode = Mode.LENIENT) -> typed_tree.Read:
+def read_of(body: str, *, parameters: str = "", mode: Mode = Mode.LENIENT) -> typed_reads.Read:
     """The checked form of a read without errors."""
     checked, diagnostics = diagnose(f"query q({parameters}) {{ {body} }}", mode=mode)
-    assert isinstance(checked, typed_tree.Read), [str(found) for found in diagnostics]
+    assert isinstance(checked, typed_reads.Read), [str(found) for found in diagnostics]
     return checked
 
 
-def pattern_of(clauses: str, *, parameters: str = "") -> typed_tree.Pattern:
+def pattern_of(clauses: str, *, parameters: str = "") -> typed_reads.Pattern:
     """The checked clauses of a `match`."""
     return read_of(f"match {{ {clauses} }} return {{ 1 }}", parameters=parameters).pattern
 
@@ -69,11 +69,11 @@ def condition_of(condition: str, *, parameters: str = "") -> typed_tree.Expr:
     """A filter over an author `$a`, a book `$b` and a bound edge `$w` between them."""
     clauses = f"$a: Author  $b: Book  $a $w:wrote $b  {condition}"
     found = pattern_of(clauses, parameters=parameters).clauses[-1]
-    assert isinstance(found, typed_tree.Condition)
+    assert isinstance(found, typed_reads.Condition)
     return found.value
 
 
-def column_of(item: str, *, parameters: str = "") -> typed_tree.Column:
+def column_of(item: str, *, parameters: str = "") -> typed_reads.Column:
     """The only column of a query over an author `$a` and a book `$b`."""
     read = read_of(f"match {{ $a: Author  $b: Book }} return {{ {item} }}", parameters=parameters)
     (column,) = read.columns

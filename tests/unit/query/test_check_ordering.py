@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.lang.lexer import Mode
-from omnigraph.query import typed_tree
+from omnigraph.query import typed_reads, typed_tree
 from omnigraph.schema.property_types import PropertyType, Scalar, VectorType, make_scalar_type
 from unit.query.checking import problems_of, read_of
 
@@ -17,7 +17,7 @@ NEAREST_SCORE = typed_tree.NearestScore(
 BM25_SCORE = typed_tree.Bm25Score("b", "title", typed_tree.ParameterValue("q", typed_tree.STRING))
 
 
-def ordered(items: str, keys: str, *, limit: str = "limit 3") -> typed_tree.Read:
+def ordered(items: str, keys: str, *, limit: str = "limit 3") -> typed_reads.Read:
     body = f"match {{ $a: Author  $a $w:wrote $b }} return {{ {items} }} order {{ {keys} }} {limit}"
     return read_of(body, parameters=PARAMETERS)
 
@@ -106,7 +106,7 @@ def test_a_leading_rank_call_is_the_rank() -> None:
     read = ordered(f"{NEAREST}, $b.title", f"{NEAREST}, $b.title desc")
     assert read.rank == NEAREST_SCORE
     assert [key.is_descending for key in read.order] == [True]
-    assert read.columns[0] == typed_tree.Column("b._distance", NEAREST_SCORE, typed_tree.F32)
+    assert read.columns[0] == typed_reads.Column("b._distance", NEAREST_SCORE, typed_tree.F32)
     assert ordered("1", BM25, limit="").rank == BM25_SCORE
 
 

@@ -3,30 +3,30 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.lang.lexer import Mode
-from omnigraph.query import typed_tree
+from omnigraph.query import typed_reads, typed_tree
 from omnigraph.query.ast import AggregateFunction, CompareOp
 from omnigraph.schema.property_types import Scalar, make_scalar_type
 from unit.query.checking import filter_problems, pattern_of, problems_of
 
 
-def bindings_of(pattern: typed_tree.Pattern) -> list[tuple[str, str]]:
+def bindings_of(pattern: typed_reads.Pattern) -> list[tuple[str, str]]:
     return [
         (clause.variable, clause.type_name)
         for clause in pattern.clauses
-        if isinstance(clause, typed_tree.Binding)
+        if isinstance(clause, typed_reads.Binding)
     ]
 
 
-def block_of(clauses: str) -> typed_tree.Pattern:
+def block_of(clauses: str) -> typed_reads.Pattern:
     block = pattern_of(clauses).clauses[-1]
-    assert isinstance(block, typed_tree.ExistsBlock)
+    assert isinstance(block, typed_reads.ExistsBlock)
     return block.pattern
 
 
 def test_property_matches_become_conditions() -> None:
     pattern = pattern_of('$b: Book { title: "x", tags: "y", pages: $n }', parameters="$n: I32?")
     (binding,) = pattern.clauses
-    assert isinstance(binding, typed_tree.Binding)
+    assert isinstance(binding, typed_reads.Binding)
     title, tags, pages = binding.conditions
     assert title == typed_tree.Compare(
         CompareOp.EQ,
@@ -42,7 +42,7 @@ def test_property_matches_become_conditions() -> None:
 def test_a_match_takes_a_constant_expression() -> None:
     pattern = pattern_of("$a: Author { active: $n > 1 or true }", parameters="$n: I64?")
     (binding,) = pattern.clauses
-    assert isinstance(binding, typed_tree.Binding)
+    assert isinstance(binding, typed_reads.Binding)
     (condition,) = binding.conditions
     assert isinstance(condition, typed_tree.Compare)
     assert isinstance(condition.right, typed_tree.AnyOf)
@@ -51,9 +51,9 @@ def test_a_match_takes_a_constant_expression() -> None:
 def test_bindings_of_one_variable_are_one_conjunction() -> None:
     pattern = pattern_of('$b: Book { title: "x" }  $a wrote $b  $b: Book { isbn: "y" }')
     binding, traversal = pattern.clauses
-    assert isinstance(binding, typed_tree.Binding)
+    assert isinstance(binding, typed_reads.Binding)
     assert len(binding.conditions) == 2
-    assert isinstance(traversal, typed_tree.Traversal)
+    assert isinstance(traversal, typed_reads.Traversal)
 
 
 def test_a_block_may_bind_an_outer_variable_again() -> None:
@@ -81,7 +81,7 @@ def test_every_anonymous_end_is_its_own_variable() -> None:
 def test_a_variable_used_in_a_block_and_declared_later_stays_local() -> None:
     pattern = pattern_of("$a: Author  not { $a wrote $b }  $b: Book")
     block = pattern.clauses[1]
-    assert isinstance(block, typed_tree.ExistsBlock)
+    assert isinstance(block, typed_reads.ExistsBlock)
     assert block.pattern.nodes == (("b", "Book"),)
     assert pattern.nodes == (("a", "Author"), ("b", "Book"))
 
@@ -125,15 +125,15 @@ def test_the_bound_of_a_block_takes_the_type_of_the_aggregate() -> None:
         parameters="$t: String?",
     )
     counted, summed, smallest, fraction = pattern.clauses[1:]
-    assert isinstance(counted, typed_tree.AggregateBlock)
+    assert isinstance(counted, typed_reads.AggregateBlock)
     assert counted.argument is None
     assert counted.value == typed_tree.Constant(2, make_scalar_type(Scalar.I64))
-    assert isinstance(summed, typed_tree.AggregateBlock)
+    assert isinstance(summed, typed_reads.AggregateBlock)
     assert summed.function is AggregateFunction.SUM
     assert summed.value == typed_tree.Constant(3.0, typed_tree.F64)
-    assert isinstance(smallest, typed_tree.AggregateBlock)
+    assert isinstance(smallest, typed_reads.AggregateBlock)
     assert smallest.value == typed_tree.ParameterValue("t", typed_tree.STRING.as_nullable())
-    assert isinstance(fraction, typed_tree.AggregateBlock)
+    assert isinstance(fraction, typed_reads.AggregateBlock)
     assert isinstance(fraction.argument, typed_tree.NodeValue)
     assert fraction.value == typed_tree.Constant(1.5, typed_tree.F64)
 
@@ -158,7 +158,7 @@ def test_a_block_that_cannot_be_compared_is_refused(block: str, problem: str) ->
 def test_groups_without_a_declared_variable_are_scanned() -> None:
     pattern = pattern_of("$a: Author  $x wrote $y  $z drew $x  $_ follows $a")
     kinds = [
-        clause.variable if isinstance(clause, typed_tree.Binding) else type(clause).__name__
+        clause.variable if isinstance(clause, typed_reads.Binding) else type(clause).__name__
         for clause in pattern.clauses
     ]
     assert kinds == ["a", "x", "Traversal", "Traversal", "Traversal"]

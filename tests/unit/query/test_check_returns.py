@@ -97,7 +97,7 @@ def test_a_query_aggregates_if_an_item_does() -> None:
         ('bm25($b.title, "x") > 1.0 as s', ['T33 bm25($b.title, "x")']),
         ('count($a) as n, bm25($b.title, "x") as s', ['T9 bm25($b.title, "x")']),
         ('max(bm25($b.title, "x")) as s', ['T32 bm25($b.title, "x")']),
-        ("count($a) > 1 as c", ["T9 count($a)"]),
+        ("count($a) > 1 or $a.active as c", ["T9 count($a) > 1 or $a.active"]),
         ("count($a) as c, $a.nope > 1 as h", ["T6 nope"]),
         ("sum($a)", ["T8 $a"]),
         ("count(count($a)) as c", ["T8 count($a)"]),

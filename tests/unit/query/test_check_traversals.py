@@ -3,17 +3,19 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.lang.lexer import Mode
-from omnigraph.query import typed_tree
+from omnigraph.query import typed_reads, typed_tree
 from omnigraph.schema.property_types import EnumType, PropertyType, Scalar, ScalarType
 from unit.query.checking import filter_problems, pattern_of, problems_of, read_of
 
-WROTE = typed_tree.EdgeStep("Wrote")
-WRITTEN = typed_tree.EdgeStep("Wrote", is_reversed=True)
+WROTE = typed_reads.EdgeStep("Wrote")
+WRITTEN = typed_reads.EdgeStep("Wrote", is_reversed=True)
 
 
-def traversal_of(clauses: str) -> typed_tree.Traversal:
+def traversal_of(clauses: str) -> typed_reads.Traversal:
     (found,) = [
-        clause for clause in pattern_of(clauses).clauses if isinstance(clause, typed_tree.Traversal)
+        clause
+        for clause in pattern_of(clauses).clauses
+        if isinstance(clause, typed_reads.Traversal)
     ]
     return found
 
@@ -29,12 +31,12 @@ def traversal_of(clauses: str) -> typed_tree.Traversal:
         ("$x wrote $y  $x: Book", ("Book", "Author"), WRITTEN),
         ("$x wrote $y  $y: Author", ("Book", "Author"), WRITTEN),
         ("$x: Author  $x wROTE $y", ("Author", "Book"), WROTE),
-        ("$x: Author  $x follows $y", ("Author", "Author"), typed_tree.EdgeStep("Follows")),
-        ('$x: Author  $x "in" $y', ("Author", "Book"), typed_tree.EdgeStep("In")),
+        ("$x: Author  $x follows $y", ("Author", "Author"), typed_reads.EdgeStep("Follows")),
+        ('$x: Author  $x "in" $y', ("Author", "Book"), typed_reads.EdgeStep("In")),
     ],
 )
 def test_the_direction_follows_from_the_types(
-    clauses: str, ends: tuple[str, str], step: typed_tree.EdgeStep
+    clauses: str, ends: tuple[str, str], step: typed_reads.EdgeStep
 ) -> None:
     found = traversal_of(clauses)
     assert (found.source, found.target) == ("x", "y")
@@ -46,17 +48,17 @@ def test_the_direction_follows_from_the_types(
 def test_the_direction_is_inferred_inside_blocks() -> None:
     pattern = pattern_of("$b: Book  not { $b wrote $a  $x drew $a }")
     block = pattern.clauses[1]
-    assert isinstance(block, typed_tree.ExistsBlock)
+    assert isinstance(block, typed_reads.ExistsBlock)
     written, drawn = block.pattern.clauses
-    assert isinstance(written, typed_tree.Traversal)
+    assert isinstance(written, typed_reads.Traversal)
     assert written.steps == (WRITTEN,)
-    assert isinstance(drawn, typed_tree.Traversal)
-    assert drawn.steps == (typed_tree.EdgeStep("Drew"),)
+    assert isinstance(drawn, typed_reads.Traversal)
+    assert drawn.steps == (typed_reads.EdgeStep("Drew"),)
 
 
 def test_each_edge_of_an_alternation_has_its_own_direction() -> None:
     found = traversal_of("$x: Author  $x (wrote | drew | wrote) $y")
-    assert found.steps == (WROTE, typed_tree.EdgeStep("Drew", is_reversed=True))
+    assert found.steps == (WROTE, typed_reads.EdgeStep("Drew", is_reversed=True))
     assert found.target_type == "Book"
     assert found.is_selection
 
@@ -65,8 +67,8 @@ def test_a_wildcard_takes_every_edge_that_fits() -> None:
     found = traversal_of("$x: Book  $x * $y  $y: Author")
     assert found.steps == (
         WRITTEN,
-        typed_tree.EdgeStep("Drew"),
-        typed_tree.EdgeStep("In", is_reversed=True),
+        typed_reads.EdgeStep("Drew"),
+        typed_reads.EdgeStep("In", is_reversed=True),
     )
     assert traversal_of("$x: Note  $y: Note  $x * $y").steps == ()
     both_ways = traversal_of("$x: Author  $y: Author  $x <*>{1,3} $y")

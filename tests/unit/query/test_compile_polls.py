@@ -14,7 +14,7 @@ from omnigraph.query.query_compiler import compile_query, parse_file
 from omnigraph.query.query_lowering import lower_query
 from omnigraph.query.rewrites import RULES, rewrite
 from omnigraph.query.tree_walk import bound_variables_of, chain_of
-from omnigraph.query.typed_tree import Read
+from omnigraph.query.typed_reads import Read
 from omnigraph.schema import load_catalog
 
 CATALOG = load_catalog("node Person { name: String @key age: I64? }  edge Knows: Person -> Person")

@@ -12,7 +12,7 @@ import pytest
 from model import ModelGraph
 from model.expressions import At, Entity, Row, aggregate, compare
 from model.reading import Reader
-from omnigraph.query import logical_plan, typed_tree
+from omnigraph.query import logical_plan, typed_reads, typed_tree
 from omnigraph.query.query_compiler import compile_query
 from omnigraph.query.query_lowering import lower_query
 from unit.query.random_queries import (
@@ -24,7 +24,7 @@ from unit.query.random_queries import (
     random_graph,
 )
 
-_BLOCKS = (typed_tree.ExistsBlock, typed_tree.AggregateBlock)
+_BLOCKS = (typed_reads.ExistsBlock, typed_reads.AggregateBlock)
 
 
 class Tries:
@@ -33,7 +33,7 @@ class Tries:
     def __init__(self, graph: ModelGraph) -> None:
         self._graph = graph
 
-    def matches(self, pattern: typed_tree.Pattern, outer: Row) -> Iterator[Row]:
+    def matches(self, pattern: typed_reads.Pattern, outer: Row) -> Iterator[Row]:
         """The rows that satisfy a pattern within an outer row."""
         names = [name for name, _ in (*pattern.nodes, *pattern.edges)]
         nodes = [self._graph.nodes[type_name].values() for _, type_name in pattern.nodes]
@@ -48,17 +48,17 @@ class Tries:
             if all(self._holds(clause, row) for clause in clauses):
                 yield row
 
-    def _holds(self, clause: typed_tree.Clause, row: Row) -> bool:
+    def _holds(self, clause: typed_reads.Clause, row: Row) -> bool:
         match clause:
-            case typed_tree.Binding():
+            case typed_reads.Binding():
                 return all(At(row, VALUES)(each) is True for each in clause.conditions)
-            case typed_tree.Condition():
+            case typed_reads.Condition():
                 return At(row, VALUES)(clause.value) is True
-            case typed_tree.Traversal():
+            case typed_reads.Traversal():
                 return self._is_step(clause, row)
-            case typed_tree.ExistsBlock():
+            case typed_reads.ExistsBlock():
                 return any(True for _ in self.matches(clause.pattern, row)) != clause.is_negated
-            case typed_tree.AggregateBlock():
+            case typed_reads.AggregateBlock():
                 argument = clause.argument or typed_tree.Constant(True, typed_tree.BOOL)
                 matches = self.matches(clause.pattern, row)
                 found = aggregate(
@@ -66,14 +66,14 @@ class Tries:
                 )
                 return compare(clause.op, found, At(row, VALUES)(clause.value)) is True
 
-    def _is_step(self, step: typed_tree.Traversal, row: Row) -> bool:
+    def _is_step(self, step: typed_reads.Traversal, row: Row) -> bool:
         ends = (row[step.source]["@id"], row[step.target]["@id"])
         if step.edge_variable is not None:
             return ends in self._pairs(step, [row[step.edge_variable]])
         edges = [edge for each in step.steps for edge in self._graph.edges[each.edge_type].values()]
         return step.minimum <= self._distance(ends, self._pairs(step, edges)) <= step.maximum
 
-    def _pairs(self, step: typed_tree.Traversal, edges: list[Entity]) -> set[tuple[str, str]]:
+    def _pairs(self, step: typed_reads.Traversal, edges: list[Entity]) -> set[tuple[str, str]]:
         reversed_types = {each.edge_type for each in step.steps if each.is_reversed}
         pairs = set()
         for edge in edges:
@@ -102,7 +102,7 @@ def test_a_plan_finds_every_match_and_no_other(seed: int) -> None:
     graph, clauses = random_graph(random, people=3), QueryWriter(random).clauses()
     text = f"query q({PARAMETERS}) {{ match {{ {clauses} }} return {{ $p0.name }} }}"
     checked = compile_query(text, CATALOG).checked
-    assert isinstance(checked, typed_tree.Read)
+    assert isinstance(checked, typed_reads.Read)
     lowered = lower_query(checked)
     assert isinstance(lowered, logical_plan.ReadPlan)
     assert isinstance(lowered.root, logical_plan.Project)

@@ -6,34 +6,36 @@ from omnigraph.query import logical_plan
 from omnigraph.query.ast import AggregateFunction, CompareOp
 from omnigraph.query.query_lowering import lower_query
 from omnigraph.query.tree_walk import chain_of
+from omnigraph.query.typed_reads import (
+    AggregateBlock,
+    Binding,
+    Clause,
+    Column,
+    Condition,
+    EdgeStep,
+    ExistsBlock,
+    OrderKey,
+    Pattern,
+    Read,
+    Traversal,
+)
 from omnigraph.query.typed_tree import (
     BOOL,
     STRING,
-    AggregateBlock,
     AggregateValue,
-    Binding,
     Bm25Score,
-    Clause,
-    Column,
     ColumnValue,
     Compare,
-    Condition,
     Constant,
     DeleteNodes,
-    EdgeStep,
-    ExistsBlock,
     Expr,
     Mutation,
     NearestScore,
-    OrderKey,
-    Pattern,
     PropertyValue,
-    Read,
     RrfScore,
     Score,
     SystemName,
     SystemValue,
-    Traversal,
 )
 from omnigraph.schema.property_types import PropertyType, Scalar, VectorType, make_scalar_type
 
@@ -73,7 +75,7 @@ def read(
 ) -> Read:
     columns = columns or (NAME,)
     is_aggregated = any(isinstance(each.value, AggregateValue) for each in columns)
-    return Read("q", (), matched, columns, is_aggregated, rank, order, limit)
+    return Read("q", (), matched, columns, is_aggregated, (), rank, order, limit)
 
 
 def chain(query: Read) -> list[logical_plan.Operator]:

@@ -16,6 +16,7 @@ from omnigraph.query.tree_walk import (
     used_variables_of,
     variables_of,
 )
+from omnigraph.query.typed_reads import EdgeStep
 from omnigraph.query.typed_tree import (
     BOOL,
     STRING,
@@ -23,7 +24,6 @@ from omnigraph.query.typed_tree import (
     Bm25Score,
     Compare,
     Constant,
-    EdgeStep,
     Expr,
     PropertyValue,
     RrfScore,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from model.expressions import At
 from omnigraph.errors import ExecutionError
 from omnigraph.execution.type_scan import TypeRows, evaluate_conditions
-from omnigraph.query import typed_tree
+from omnigraph.query import typed_reads, typed_tree
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.query_compiler import compile_query
 from omnigraph.query.query_parameters import bind_parameters
@@ -153,7 +153,7 @@ def _where(
 
 def _list_type() -> Any:
     checked = compile_query("query q() { match { $i: Item } return { [1] } }", GRAPH.catalog)
-    assert isinstance(checked.checked, typed_tree.Read)
+    assert isinstance(checked.checked, typed_reads.Read)
     return checked.checked.columns[0].type
 
 

@@ -47,7 +47,8 @@ from omnigraph.execution.sources.topology.topology_edges import DenseEdges
 from omnigraph.execution.sources.topology.topology_nodes import DenseNodes
 from omnigraph.execution.sources.topology.topology_source import TopologySource
 from omnigraph.query.logical_plan import Exists, Outer
-from omnigraph.query.typed_tree import EdgeStep, Expr
+from omnigraph.query.typed_reads import EdgeStep
+from omnigraph.query.typed_tree import Expr
 from omnigraph.rows.evaluator import evaluate_constant
 from omnigraph.rows.row_filter import Mask
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeAlias, assert_never
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,28 +24,39 @@ from omnigraph.execution.operators.checked_ints import (
     decode_order,
     translate_overflow,
 )
-from omnigraph.execution.operators.row_keys import compute_key_codes, evaluate_rows
+from omnigraph.execution.operators.row_keys import RowKey, compute_key_codes, evaluate_rows
 from omnigraph.execution.optimizer.aggregation_plan import Aggregation
 from omnigraph.execution.optimizer.factor_trees import PartialAggregate, PartialKind
 from omnigraph.execution.sources.topology.topology_columns import DenseColumn, NumberColumn
 from omnigraph.execution.sources.topology.topology_source import TopologySource
 from omnigraph.query.ast import AggregateFunction
+from omnigraph.query.typed_reads import Column
 from omnigraph.query.typed_tree import (
     AggregateValue,
-    Column,
     Constant,
+    Expr,
     NodeValue,
     PropertyValue,
+    SystemName,
     SystemValue,
 )
+from omnigraph.rows.comparison import Values
+from omnigraph.rows.evaluator import evaluate, evaluate_constant, is_constant
 from omnigraph.rows.exact_sums import sum_floats, sum_integers
 from omnigraph.rows.group_aggregates import (
     Groups,
     aggregate_groups,
     group_by_codes,
     make_single_group,
+    with_one_zero,
 )
-from omnigraph.rows.row_order import Codes, RowIndices
+from omnigraph.rows.row_order import Codes, RowIndices, SortKey, ValuesKey
+from omnigraph.rows.whole_aggregates import (
+    GroupedValues,
+    aggregate_whole_groups,
+    is_whole_aggregate,
+    read_fraction,
+)
 
 _Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -70,6 +81,10 @@ class GroupedRows:
         """How many groups there are."""
         return self.first_rows.num_rows
 
+    def get_key(self, name: str) -> Expr:
+        """What a key column is computed from, at the first row of each group."""
+        return next(column.value for column in self.columns if column.name == name)
+
     def take(self, places: RowIndices) -> GroupedRows:
         """Some groups, in the order of the places."""
         chosen = pa.array(places)
@@ -78,6 +93,42 @@ class GroupedRows:
             self.first_rows.take(places),
             {name: values.take(chosen) for name, values in self.aggregates.items()},
         )
+
+
+@dataclass(frozen=True, slots=True)
+class GroupColumns:
+    """Groups as expressions see them: by their columns."""
+
+    groups: GroupedRows
+    context: ExecutionContext
+
+    @property
+    def num_rows(self) -> int:
+        """How many groups there are."""
+        return self.groups.num_rows
+
+    def get_column(self, name: str) -> Values:
+        """The values of a key or of an aggregate."""
+        groups = self.groups
+        if name in groups.aggregates:
+            return groups.aggregates[name]
+        return with_one_zero(evaluate_rows(groups.get_key(name), groups.first_rows, self.context))
+
+    def get_property(self, variable: str, name: str) -> pa.ChunkedArray:
+        """Groups have no variables."""
+        raise AssertionError(f"a group has no {variable}.{name}")
+
+    def get_system_field(self, variable: str, name: SystemName) -> pa.ChunkedArray:
+        """Groups have no variables."""
+        raise AssertionError(f"a group has no {variable}.@{name}")
+
+
+def evaluate_groups(expr: Expr, groups: GroupedRows, context: ExecutionContext) -> Values:
+    """The value of an expression over the columns of groups, at each of them."""
+    found = evaluate(expr, GroupColumns(groups, context), context.params)
+    if not isinstance(found, pa.Scalar):
+        return found
+    return pa.repeat(found, max(groups.num_rows, 1)).slice(0, groups.num_rows)
 
 
 class GroupAggregator:
@@ -166,10 +217,47 @@ def _compute_aggregate(
 ) -> pa.Array:
     """An aggregate of each group, from the values of its rows."""
     context.budget.check_interrupts()
+    if is_whole_aggregate(call):
+        return _compute_whole_aggregate(call, batch, groups, context)
     is_never_null = isinstance(call.argument, NodeValue | SystemValue | Constant)
     if call.function is AggregateFunction.COUNT and is_never_null:
         return pa.array(np.bincount(groups.of_row, minlength=groups.count), pa.int64())
     return aggregate_groups(call.function, evaluate_rows(call.argument, batch, context), groups)
+
+
+def _compute_whole_aggregate(
+    call: AggregateValue, batch: Batch, groups: Groups, context: ExecutionContext
+) -> pa.Array:
+    """An aggregate that needs all rows of a group at once."""
+    argument = call.argument
+    if isinstance(argument, NodeValue | SystemValue) and not call.is_ordered:
+        # Entities are distinct exactly if their numbers are.
+        values: Values = pa.array(compute_key_codes(argument, batch, context))
+    else:
+        values = evaluate_rows(argument, batch, context)
+    fraction = None
+    if call.fraction is not None:
+        fraction = read_fraction(evaluate_constant(call.fraction, context.params))
+    order = tuple(_iter_order_keys(call, batch, context))
+    rows = GroupedValues(values, groups, order, fraction)
+    with context.budget.reserve((len(order) + 2) * batch.num_rows * _ROW_BYTES):
+        found = aggregate_whole_groups(call, rows)
+    if call.function is AggregateFunction.COLLECT:
+        # Held as long as the query: it is its result.
+        context.budget.allocate(found.nbytes)
+    return found
+
+
+def _iter_order_keys(
+    call: AggregateValue, batch: Batch, context: ExecutionContext
+) -> Iterator[SortKey]:
+    is_chosen = call.is_ordered and call.function is not AggregateFunction.COLLECT
+    for place, (key, is_descending) in enumerate(zip(call.order, call.is_descending, strict=True)):
+        if is_chosen and not place:
+            # Rows without it are left out, which codes alone do not say.
+            yield ValuesKey(evaluate_rows(key, batch, context), is_descending)
+        elif not is_constant(key):
+            yield RowKey(key, batch, context, is_descending)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +294,7 @@ class _WeightedAggregates:
                     codes = choose_at(item, codes, self.groups.of_row, self.groups.count)
                 return decode_order(self._get_column(argument), codes, known == 0)
             case _:
-                assert_never(call.function)
+                raise AssertionError(f"{call.function} needs all rows of a group")
 
     def _compute_counts(self, item: PartialAggregate | None) -> npt.NDArray[np.int64]:
         """How many matches, or how many of them with a known value, each group has."""

@@ -13,11 +13,14 @@ from omnigraph.execution.batch import (
     slice_batch,
 )
 from omnigraph.execution.execution_context import ExecutionContext
-from omnigraph.execution.operators.group_operator import GroupedRows
+from omnigraph.execution.operators.group_operator import GroupedRows, evaluate_groups
 from omnigraph.execution.operators.row_keys import evaluate_rows
 from omnigraph.execution.sources.topology.topology_source import TopologySource
+from omnigraph.query.tree_walk import iter_subexpressions
+from omnigraph.query.typed_reads import Column
 from omnigraph.query.typed_tree import (
-    Column,
+    AggregateValue,
+    ColumnValue,
     Expr,
     NodeValue,
     PropertyValue,
@@ -63,8 +66,9 @@ class Projection:
         arrays: list[Values] = []
         context.budget.check_interrupts()
         for column in self.columns:
-            if groups is not None and column.name in groups.aggregates:
-                arrays.append(to_result_values(groups.aggregates[column.name]))
+            known = None if groups is None else _project_group(column, groups, context)
+            if known is not None:
+                arrays.append(known)
                 continue
             parts = [_project_column(column, morsel, context) for morsel in morsels]
             if groups is not None:
@@ -94,6 +98,23 @@ def _find_field(value: Expr) -> tuple[str | None, str | None]:
             return variable, None
         case _:
             return None, None
+
+
+def _project_group(
+    column: _ProjectedColumn, groups: GroupedRows, context: ExecutionContext
+) -> Values | None:
+    """An aggregate, or what is computed from the columns of groups; None for a key."""
+    match column.value:
+        case AggregateValue():
+            return to_result_values(groups.aggregates[column.name])
+        case ColumnValue(name):
+            return to_result_values(groups.aggregates[name])
+        case value if any(isinstance(part, ColumnValue) for part in iter_subexpressions(value)):
+            found = flatten_chunks(to_result_values(evaluate_groups(value, groups, context)))
+            context.budget.allocate(found.nbytes)
+            return found
+        case _:
+            return None
 
 
 def _project_column(column: _ProjectedColumn, batch: Batch, context: ExecutionContext) -> pa.Array:

@@ -10,12 +10,18 @@ import pyarrow as pa
 
 from omnigraph.execution.batch import Batch
 from omnigraph.execution.execution_context import ExecutionContext
-from omnigraph.execution.operators.group_operator import GroupedRows, group_rows
+from omnigraph.execution.operators.group_operator import (
+    GroupedRows,
+    evaluate_groups,
+    group_rows,
+)
 from omnigraph.execution.operators.project_operator import Projection
 from omnigraph.execution.operators.row_keys import RowKey
 from omnigraph.execution.optimizer.plan_split import ResultStep
 from omnigraph.query import logical_plan as plans
-from omnigraph.query.typed_tree import AggregateValue, ColumnValue, Expr, OrderKey
+from omnigraph.query.typed_reads import OrderKey
+from omnigraph.query.typed_tree import ColumnValue, Expr
+from omnigraph.rows.comparison import to_numpy
 from omnigraph.rows.evaluator import is_constant
 from omnigraph.rows.row_order import RowIndices, SortKey, ValuesKey, sort_row_indices
 
@@ -46,6 +52,9 @@ def finish_rows(
                     ordered = list(build_sort_keys(keys, rows, context))
                     places = sort_row_indices(ordered, rows.num_rows, limit=limit)
                 rows = rows.take(places)
+            case plans.Having(conditions=conditions):
+                assert isinstance(rows, GroupedRows), "only groups have columns"
+                rows = _filter_groups(rows, conditions, context)
             case plans.Limit(count=count):
                 rows = _take_first(rows, count)
             case plans.Aggregate(columns=columns):
@@ -61,6 +70,16 @@ def finish_rows(
     return table
 
 
+def _filter_groups(
+    groups: GroupedRows, conditions: Sequence[Expr], context: ExecutionContext
+) -> GroupedRows:
+    """The groups whose conditions are true."""
+    mask = np.ones(groups.num_rows, np.bool_)
+    for condition in conditions:
+        mask &= to_numpy(evaluate_groups(condition, groups, context))
+    return groups if mask.all() else groups.take(np.flatnonzero(mask))
+
+
 def _take_first(rows: Batch | GroupedRows, count: int) -> Batch | GroupedRows:
     if rows.num_rows <= count:
         return rows
@@ -74,16 +93,16 @@ def build_sort_keys(
     """The keys that can differ between rows; nothing is fetched yet."""
     for key in keys:
         if isinstance(rows, GroupedRows):
-            assert isinstance(key.value, ColumnValue), "groups are sorted by their columns"
             yield _build_group_key(key.value, key.is_descending, rows, context)
         elif not is_constant(key.value):
             yield RowKey(key.value, rows, context, key.is_descending)
 
 
 def _build_group_key(
-    key: ColumnValue, is_descending: bool, rows: GroupedRows, context: ExecutionContext
+    key: Expr, is_descending: bool, rows: GroupedRows, context: ExecutionContext
 ) -> SortKey:
-    value: Expr = next(column.value for column in rows.columns if column.name == key.name)
-    if isinstance(value, AggregateValue):
+    if not isinstance(key, ColumnValue):
+        return ValuesKey(evaluate_groups(key, rows, context), is_descending)
+    if key.name in rows.aggregates:
         return ValuesKey(rows.aggregates[key.name], is_descending)
-    return RowKey(value, rows.first_rows, context, is_descending)
+    return RowKey(rows.get_key(key.name), rows.first_rows, context, is_descending)

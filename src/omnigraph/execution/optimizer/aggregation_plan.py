@@ -9,9 +9,9 @@ from omnigraph.execution.optimizer.factor_trees import PartialAggregate, Partial
 from omnigraph.execution.optimizer.graph_statistics import Statistics
 from omnigraph.execution.optimizer.pattern_graph import Link, PatternGraph
 from omnigraph.query.logical_plan import Aggregate
+from omnigraph.query.typed_reads import Column
 from omnigraph.query.typed_tree import (
     AggregateValue,
-    Column,
     Expr,
     NodeValue,
     PropertyValue,

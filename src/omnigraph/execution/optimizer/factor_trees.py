@@ -15,6 +15,7 @@ from omnigraph.query.typed_tree import (
     PropertyValue,
     SystemValue,
 )
+from omnigraph.rows.whole_aggregates import is_whole_aggregate
 
 
 class PartialKind(StrEnum):
@@ -93,6 +94,8 @@ def _grow_tree(
 def items_of(call: AggregateValue) -> tuple[PartialAggregate, ...] | None:
     """What has to be carried for an aggregate; None if it is not a number."""
     argument = call.argument
+    if is_whole_aggregate(call):
+        return None
     match call.function, argument:
         case AggregateFunction.COUNT, NodeValue() | SystemValue() | Constant():
             return ()
@@ -108,3 +111,5 @@ def items_of(call: AggregateValue) -> tuple[PartialAggregate, ...] | None:
             return (PartialAggregate(PartialKind.SUM, argument), known)
         case AggregateFunction.MIN | AggregateFunction.MAX:
             return (PartialAggregate(PartialKind(call.function.value), argument), known)
+        case _:
+            raise AssertionError(f"{call.function} needs all rows of a group")

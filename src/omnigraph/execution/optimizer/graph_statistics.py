@@ -12,7 +12,8 @@ from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.optimizer.pattern_graph import Link, Variable
 from omnigraph.execution.sources.topology.topology_source import TopologySource
 from omnigraph.query.ast import CompareOp
-from omnigraph.query.typed_tree import Compare, EdgeStep, Expr, Member
+from omnigraph.query.typed_reads import EdgeStep
+from omnigraph.query.typed_tree import Compare, Expr, Member
 from omnigraph.rows.id_predicates import find_candidate_ids
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 

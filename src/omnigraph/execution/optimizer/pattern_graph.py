@@ -21,14 +21,8 @@ from omnigraph.query.logical_plan import (
 )
 from omnigraph.query.pattern_assembly import NO_INPUT, Test, reverse_traversal
 from omnigraph.query.tree_walk import chain_of, used_variables_of
-from omnigraph.query.typed_tree import (
-    Compare,
-    EdgeStep,
-    Expr,
-    PropertyValue,
-    SystemName,
-    SystemValue,
-)
+from omnigraph.query.typed_reads import EdgeStep
+from omnigraph.query.typed_tree import Compare, Expr, PropertyValue, SystemName, SystemValue
 from omnigraph.rows.evaluator import is_constant
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.property_types import Scalar

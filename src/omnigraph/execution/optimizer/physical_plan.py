@@ -7,7 +7,7 @@ and again when the graph has grown out of them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from omnigraph.execution.operators.enumerate_operator import EnumerationPlan, EnumerationStep
@@ -44,7 +44,8 @@ from omnigraph.query.logical_plan import (
 )
 from omnigraph.query.pattern_assembly import PatternNode, PatternParts, Test, assemble_pattern
 from omnigraph.query.tree_walk import bound_variables_of, chain_of, used_variables_of
-from omnigraph.query.typed_tree import Column, TextMatch
+from omnigraph.query.typed_reads import Column
+from omnigraph.query.typed_tree import AggregateValue, ColumnValue, TextMatch
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.catalog import Catalog
 
@@ -123,8 +124,16 @@ def analyze_plan(plan: ReadPlan, catalog: Catalog) -> AnalyzedPlan:
 
 
 def _find_columns(steps: Sequence[ResultStep]) -> tuple[Column, ...]:
-    """The columns that the last of the steps which have any gives."""
-    return next(step.columns for step in reversed(steps) if isinstance(step, Project | Aggregate))
+    """The columns of the result; those that show keys of groups as what the keys are."""
+    grouped = next((step.columns for step in steps if isinstance(step, Aggregate)), ())
+    keys = {each.name: each.value for each in grouped if not isinstance(each.value, AggregateValue)}
+    last = next(step for step in reversed(steps) if isinstance(step, Project | Aggregate))
+    return tuple(
+        replace(each, value=keys.get(each.value.name, each.value))
+        if isinstance(each.value, ColumnValue)
+        else each
+        for each in last.columns
+    )
 
 
 def is_factorizable(query: AnalyzedPlan) -> bool:

@@ -13,7 +13,7 @@ from omnigraph.query.tree_walk import chain_of, expressions_of, iter_subexpressi
 from omnigraph.query.typed_tree import AggregateValue, Expr, NodeValue, SystemValue, TextMatch
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 
-ResultStep: TypeAlias = plans.Aggregate | plans.Sort | plans.Limit | plans.Project
+ResultStep: TypeAlias = plans.Aggregate | plans.Having | plans.Sort | plans.Limit | plans.Project
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,9 @@ def split_plan(root: plans.Operator) -> SplitPlan:
 
 def _collect_variables(expr: Expr) -> frozenset[str]:
     match expr:
-        case AggregateValue(AggregateFunction.COUNT, NodeValue() | SystemValue()):
+        case AggregateValue(
+            AggregateFunction.COUNT, NodeValue() | SystemValue(), is_distinct=False
+        ):
             # Never null: to count them is to count rows.
             return frozenset()
         case _:

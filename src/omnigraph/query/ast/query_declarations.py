@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import field
-from enum import StrEnum
 
 from omnigraph.lang.source_text import NO_SPAN, Span
 from omnigraph.lang.tree_nodes import tree_node
-from omnigraph.query.ast.query_expressions import AggregateFunction, CompareOp, Expr, Variable
+from omnigraph.query.ast.query_expressions import (
+    AggregateFunction,
+    CompareOp,
+    Expr,
+    OrderKey,
+    Variable,
+)
 from omnigraph.schema.ast import Name
 from omnigraph.schema.property_types import PropertyType
 
@@ -21,34 +26,20 @@ class Projection:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-class Direction(StrEnum):
-    """A written sort direction."""
-
-    ASC = "asc"
-    DESC = "desc"
-
-
-@tree_node(frozen=True, slots=True)
-class OrderKey:
-    """An item of `order`; no direction means ascending."""
-
-    value: Expr
-    direction: Direction | None = None
-    span: Span = field(default=NO_SPAN, compare=False)
-
-
 @tree_node(frozen=True, slots=True)
 class ReadBody:
-    """`match`, `return`, `order`, `limit`."""
+    """`match`, `return`, `having`, `order`, `limit`."""
 
     clauses: tuple[Clause, ...]
     projections: tuple[Projection, ...]
+    having: tuple[Expr, ...] = ()
     order: tuple[OrderKey, ...] = ()
     limit: int | None = None
     is_distinct: bool = False
     limit_span: Span = field(default=NO_SPAN, compare=False)
     match_span: Span = field(default=NO_SPAN, compare=False)
     return_span: Span = field(default=NO_SPAN, compare=False)
+    having_span: Span = field(default=NO_SPAN, compare=False)
     order_span: Span = field(default=NO_SPAN, compare=False)
 
 

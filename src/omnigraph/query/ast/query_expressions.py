@@ -46,6 +46,25 @@ class AggregateFunction(StrEnum):
     AVG = "avg"
     MIN = "min"
     MAX = "max"
+    COUNT_IF = "count_if"
+    TOTAL = "total"
+    MEDIAN = "median"
+    PERCENTILE = "percentile"
+    VARIANCE = "variance"
+    STDDEV = "stddev"
+    EVERY = "every"
+    SOME = "some"
+    MODE = "mode"
+    MIN_BY = "min_by"
+    MAX_BY = "max_by"
+    COLLECT = "collect"
+
+
+class Direction(StrEnum):
+    """A written sort direction."""
+
+    ASC = "asc"
+    DESC = "desc"
 
 
 class TextFunction(StrEnum):
@@ -201,11 +220,24 @@ class Rrf:
 
 
 @tree_node(frozen=True, slots=True)
+class OrderKey:
+    """An item of `order`; no direction means ascending."""
+
+    value: Expr
+    direction: Direction | None = None
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@tree_node(frozen=True, slots=True)
 class AggregateCall:
-    """`count(e)` and the like, in a projection or an order key."""
+    """`count(e)` and the like; `second` is what `percentile` and `min_by` take besides."""
 
     function: AggregateFunction
     argument: Expr
+    second: Expr | None = None
+    is_distinct: bool = False
+    order: tuple[OrderKey, ...] = ()
+    limit: int | None = None
     span: Span = field(default=NO_SPAN, compare=False)
 
 

@@ -1,8 +1,8 @@
 """The type checker of `.gq`.
 
-In: the syntax tree of one query and a catalog. Out: a `typed_tree.CheckedQuery`, or None when there
-are errors. Guarantee: every error of the query is reported once, at the name or expression that is
-wrong; nothing is reported about what depends on it.
+In: the syntax tree of one query and a catalog. Out: a `typed_reads.CheckedQuery`, or None when
+there are errors. Guarantee: every error of the query is reported once, at the name or expression
+that is wrong; nothing is reported about what depends on it.
 
     query_checker       one query: parameters, then its body
     check_context       the catalog, the parameters and the collector
@@ -13,7 +13,9 @@ wrong; nothing is reported about what depends on it.
     check_operators     comparisons, text tests, membership, null tests, Booleans
     check_literals      literals, and their conversion to the compared type
     check_search        text predicates and rank calls
-    check_returns       the items of `return`, and aggregates
+    check_aggregates    aggregates, and what is computed over them
+    check_returns       the items of `return`
+    check_having        the conditions of `having`
     check_order         the keys of `order`
     check_mutations     inserts, updates and deletes
 """

@@ -11,7 +11,8 @@ from omnigraph.lang.lexer import Mode
 from omnigraph.lang.quoting import sanitize_text
 from omnigraph.lang.source_text import Span
 from omnigraph.lang.spellcheck import CANDIDATES_MAX
-from omnigraph.query.typed_tree import ANONYMOUS_PREFIX, EdgeStep
+from omnigraph.query.typed_reads import EdgeStep
+from omnigraph.query.typed_tree import ANONYMOUS_PREFIX
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.property_types import PropertyType
 

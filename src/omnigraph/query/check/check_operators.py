@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from omnigraph.lang.quoting import sanitize_text
 from omnigraph.lang.source_text import Span
 from omnigraph.query import ast, typed_tree
-from omnigraph.query.ast import AggregateFunction
 from omnigraph.query.check.check_context import CheckContext
 from omnigraph.query.check.check_literals import (
     are_compatible,
@@ -20,25 +19,16 @@ from omnigraph.query.check.check_literals import (
     scalar_of,
 )
 from omnigraph.schema.property_types import (
-    NUMERIC,
     EnumType,
     ListType,
     PropertyType,
     Scalar,
-    make_scalar_type,
 )
 
 _EQUALITIES = (ast.CompareOp.EQ, ast.CompareOp.NE)
 _BOOL = Scalar.BOOL
 _MAYBE = typed_tree.BOOL.as_nullable()
 Operand = tuple[typed_tree.Expr | None, Span]
-_ORDERED = NUMERIC | {Scalar.STRING, Scalar.BOOL, Scalar.DATE, Scalar.DATETIME}
-_NEEDS = {
-    AggregateFunction.SUM: ("numbers", NUMERIC),
-    AggregateFunction.AVG: ("numbers", NUMERIC),
-    AggregateFunction.MIN: ("numbers, Strings, Booleans or dates", _ORDERED),
-    AggregateFunction.MAX: ("numbers, Strings, Booleans or dates", _ORDERED),
-}
 
 
 def check_comparison(
@@ -263,24 +253,3 @@ def _suggest_conversion(left: typed_tree.Expr, right: typed_tree.Expr) -> str | 
         word = "date" if Scalar.DATE in scalars else "datetime"
         return f'write {word}("…")'
     return None
-
-
-def check_aggregate_type(
-    context: CheckContext, function: AggregateFunction, argument: typed_tree.Expr | None, span: Span
-) -> PropertyType | None:
-    """The type of an aggregate over an argument, or None when it cannot take the argument."""
-    if argument is None:
-        return None
-    if not isinstance(argument.type, typed_tree.NodeObject) and argument.type.is_blob:
-        context.report_error("T24", span, f"{function}() cannot read a Blob")
-        return None
-    if function is AggregateFunction.COUNT:
-        return make_scalar_type(Scalar.I64)
-    words, scalars = _NEEDS[function]
-    if scalar_of(argument) not in scalars:
-        context.report_error("T8", span, f"{function}() needs {words}, got {argument.type}")
-        return None
-    if function in (AggregateFunction.SUM, AggregateFunction.AVG):
-        return typed_tree.F64.as_nullable()
-    assert not isinstance(argument.type, typed_tree.NodeObject)
-    return argument.type.as_nullable()

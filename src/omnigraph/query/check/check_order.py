@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from omnigraph.query import ast, typed_tree
+from omnigraph.query import ast, typed_reads, typed_tree
 from omnigraph.query.check.check_context import CheckContext
 from omnigraph.query.check.check_expressions import LeafRules, Refusal, check_expression, leaf_of
 from omnigraph.query.check.check_returns import (
@@ -33,14 +33,14 @@ class Order:
     """The leading rank call, if there is one, and the keys after it."""
 
     rank: typed_tree.Score | None = None
-    keys: tuple[typed_tree.OrderKey, ...] = ()
+    keys: tuple[typed_reads.OrderKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _CheckedKey:
     """A checked key, and whether its value is the same on every row, so that it orders nothing."""
 
-    key: typed_tree.OrderKey
+    key: typed_reads.OrderKey
     is_constant: bool
 
 
@@ -194,7 +194,7 @@ def _check_keys(keys: _OrderScope, order: Sequence[ast.OrderKey]) -> tuple[_Chec
     return tuple(key for key in checked if key is not None)
 
 
-def _drop_constant_keys(keys: Sequence[_CheckedKey]) -> tuple[typed_tree.OrderKey, ...]:
+def _drop_constant_keys(keys: Sequence[_CheckedKey]) -> tuple[typed_reads.OrderKey, ...]:
     return tuple(key.key for key in keys if not key.is_constant)
 
 
@@ -293,7 +293,7 @@ def _check_score_key(
         keys.context.report_error("T42", key.value.span, _FIRST_ONLY)
         return None
     return _CheckedKey(
-        typed_tree.OrderKey(score, key.direction is ast.Direction.DESC), is_constant=True
+        typed_reads.OrderKey(score, key.direction is ast.Direction.DESC), is_constant=True
     )
 
 
@@ -309,7 +309,7 @@ def _build_key(
     if isinstance(value, typed_tree.NodeValue):
         value = typed_tree.SystemValue(value.variable, typed_tree.SystemName.ID)
     is_descending = key.direction is ast.Direction.DESC
-    return _CheckedKey(typed_tree.OrderKey(column or value, is_descending), is_constant)
+    return _CheckedKey(typed_reads.OrderKey(column or value, is_descending), is_constant)
 
 
 def _refuse_name(keys: _OrderScope, name: ast.Identifier) -> None:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import assert_never
 
 from omnigraph.lang.source_text import Span
-from omnigraph.query import ast, typed_tree
+from omnigraph.query import ast, typed_reads, typed_tree
+from omnigraph.query.check.check_aggregates import check_aggregate_type
 from omnigraph.query.check.check_context import CheckContext
 from omnigraph.query.check.check_expressions import (
     LeafRules,
@@ -27,7 +28,6 @@ from omnigraph.query.check.check_literals import (
     scalar_of,
 )
 from omnigraph.query.check.check_operators import (
-    check_aggregate_type,
     check_boolean,
     check_logical,
     element_of,
@@ -77,11 +77,11 @@ _BLOCK_ARGUMENT = LeafRules(
 
 def check_pattern(
     context: CheckContext, clauses: Sequence[ast.Clause], outer: Scope | None = None
-) -> tuple[typed_tree.Pattern, Scope]:
+) -> tuple[typed_reads.Pattern, Scope]:
     """The checked clauses of a block and the variables it binds."""
     meant = resolve_ambiguities(context, clauses)
     scope = Scope(collect_declared_types(context, meant), outer)
-    checked: list[typed_tree.Clause | None] = []
+    checked: list[typed_reads.Clause | None] = []
     walks: dict[int, CheckedTraversal] = {}
     for index, clause in enumerate(meant):
         context.collector.poll()
@@ -91,22 +91,22 @@ def check_pattern(
         else:
             checked.append(_check_clause(context, scope, clause))
     scans = check_anchors(context, scope, walks)
-    return typed_tree.Pattern(
+    return typed_reads.Pattern(
         _arrange_clauses(checked, scans), scope.list_nodes(), scope.list_edges()
     ), scope
 
 
 def _arrange_clauses(
-    checked: Sequence[typed_tree.Clause | None], scans: dict[int, typed_tree.Binding]
-) -> tuple[typed_tree.Clause, ...]:
+    checked: Sequence[typed_reads.Clause | None], scans: dict[int, typed_reads.Binding]
+) -> tuple[typed_reads.Clause, ...]:
     """The clauses in order, implicit scans put in, repeated bindings of a variable made one."""
     conditions: dict[str, list[typed_tree.Expr]] = {}
-    places: dict[int, typed_tree.Binding] = {}
-    arranged: list[typed_tree.Clause] = []
+    places: dict[int, typed_reads.Binding] = {}
+    arranged: list[typed_reads.Clause] = []
     for index, clause in enumerate(checked):
         if index in scans:
             arranged.append(scans[index])
-        if isinstance(clause, typed_tree.Binding):
+        if isinstance(clause, typed_reads.Binding):
             if clause.variable not in conditions:
                 places[len(arranged)] = clause
                 arranged.append(clause)
@@ -122,19 +122,19 @@ def _check_clause(
     context: CheckContext,
     scope: Scope,
     clause: ast.Binding | ast.Filter | ast.NotBlock | ast.ExistsBlock | ast.AggregateBlock,
-) -> typed_tree.Clause | None:
+) -> typed_reads.Clause | None:
     match clause:
         case ast.Binding():
             return check_binding(context, scope, clause)
         case ast.Filter():
             condition = _check_filter(context, scope, clause.condition)
-            return typed_tree.Condition(condition) if condition is not None else None
+            return typed_reads.Condition(condition) if condition is not None else None
         case ast.NotBlock():
             pattern, _ = _check_block(context, scope, clause)
-            return typed_tree.ExistsBlock(pattern, is_negated=True)
+            return typed_reads.ExistsBlock(pattern, is_negated=True)
         case ast.ExistsBlock():
             pattern, _ = _check_block(context, scope, clause)
-            return typed_tree.ExistsBlock(pattern, is_negated=False)
+            return typed_reads.ExistsBlock(pattern, is_negated=False)
         case ast.AggregateBlock():
             return _check_aggregate_block(context, scope, clause)
         case _:
@@ -180,7 +180,7 @@ def _check_conjunct(
 
 def _check_block(
     context: CheckContext, scope: Scope, block: ast.NotBlock | ast.ExistsBlock | ast.AggregateBlock
-) -> tuple[typed_tree.Pattern, Scope]:
+) -> tuple[typed_reads.Pattern, Scope]:
     errors_before = context.errors
     pattern, inner = check_pattern(context, block.clauses, scope)
     context.block_variables.update(inner.own)
@@ -198,7 +198,7 @@ def _check_block(
 
 def _check_aggregate_block(
     context: CheckContext, scope: Scope, block: ast.AggregateBlock
-) -> typed_tree.AggregateBlock | None:
+) -> typed_reads.AggregateBlock | None:
     pattern, inner = _check_block(context, scope, block)
     argument, type_ = None, None
     if block.argument is not None:
@@ -212,7 +212,7 @@ def _check_aggregate_block(
     value = _check_bound(context, block, type_)
     if type_ is None or value is None:
         return None
-    return typed_tree.AggregateBlock(pattern, block.function, argument, block.op, value)
+    return typed_reads.AggregateBlock(pattern, block.function, argument, block.op, value)
 
 
 def _check_bound(
@@ -262,7 +262,7 @@ def collect_declared_types(
 
 def check_binding(
     context: CheckContext, scope: Scope, binding: ast.Binding
-) -> typed_tree.Binding | None:
+) -> typed_reads.Binding | None:
     """`$v: Type { p: value }`; binds the variable unless a clause before has bound it."""
     node = context.catalog.nodes.get(binding.type_name.text)
     if node is None:
@@ -277,7 +277,7 @@ def check_binding(
     known = tuple(condition for condition in conditions if condition is not None)
     if name is None or len(known) < len(conditions):
         return None
-    return typed_tree.Binding(name, node.name, known)
+    return typed_reads.Binding(name, node.name, known)
 
 
 def _bind_variable(

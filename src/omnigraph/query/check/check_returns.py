@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from omnigraph.query import ast, typed_tree
+from omnigraph.query import ast, typed_reads, typed_tree
+from omnigraph.query.check.check_aggregates import (
+    bind_to_groups,
+    check_aggregate_call,
+    check_aggregate_type,
+    has_aggregate,
+    is_row_reader,
+)
 from omnigraph.query.check.check_context import CheckContext
 from omnigraph.query.check.check_expressions import (
     LeafExpr,
@@ -16,9 +23,9 @@ from omnigraph.query.check.check_expressions import (
     leaf_of,
     refuse_leaf,
 )
-from omnigraph.query.check.check_operators import check_aggregate_type
 from omnigraph.query.check.check_search import check_rank
 from omnigraph.query.check.variable_scope import Scope
+from omnigraph.query.tree_walk import map_children, variables_of
 
 _WORD = Refusal("T102", "is not a value here")
 _ITEM = LeafRules(
@@ -68,10 +75,21 @@ class ReturnItems:
         """The items by the names that the text gives them."""
         return {item.alias: item for item in reversed(self.all) if item.alias is not None}
 
-    def build_columns(self) -> tuple[typed_tree.Column, ...]:
+    def index_by_value(self) -> Mapping[typed_tree.Expr, typed_tree.ColumnValue]:
+        """The columns by their values, scores aside."""
+        return {
+            item.value: typed_tree.ColumnValue(item.name, item.value.type)
+            for item in reversed(self.all)
+            if item.name is not None
+            and item.value is not None
+            and not item.is_score
+            and (variables_of(item.value) or has_aggregate(item.value))
+        }
+
+    def build_columns(self) -> tuple[typed_reads.Column, ...]:
         """The columns of the items that are right."""
         return tuple(
-            typed_tree.Column(item.name, item.value, item.value.type, item.alias)
+            typed_reads.Column(item.name, item.value, item.value.type, item.alias)
             for item in self.all
             if item.name is not None and item.value is not None
         )
@@ -88,9 +106,7 @@ def check_items(
 
     Distinct rows are the groups of everything that is returned.
     """
-    is_aggregated = is_distinct or any(
-        isinstance(each.value, ast.AggregateCall) for each in projections
-    )
+    is_aggregated = is_distinct or any(_is_over_rows(each.value) for each in projections)
     items: list[ReturnItem] = []
     aliased: dict[str, ReturnItem] = {}
     for projection in projections:
@@ -102,7 +118,51 @@ def check_items(
         if item.alias is not None:
             aliased.setdefault(item.alias, item)
     _check_distinct(context, items)
-    return ReturnItems(tuple(items), is_aggregated)
+    found = ReturnItems(tuple(items), is_aggregated)
+    return _bind_computed(context, found) if is_aggregated else found
+
+
+def _is_over_rows(expr: ast.Expr) -> bool:
+    """Whether an aggregate stands anywhere in an expression."""
+    if isinstance(expr, ast.AggregateCall):
+        return True
+    if not isinstance(expr, Operator | ast.Computation):
+        return False
+    waiting: list[object] = [getattr(expr, name) for name in expr.__slots__]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, tuple):
+            waiting += part
+        elif isinstance(part, Operator | ast.Computation | ast.AggregateCall) and _is_over_rows(
+            part
+        ):
+            return True
+    return False
+
+
+def _bind_computed(context: CheckContext, items: ReturnItems) -> ReturnItems:
+    """The items, of which those that are computed over aggregates read keys from their columns."""
+    columns = items.index_by_value()
+    bound: list[ReturnItem] = []
+    for item in items.all:
+        value = item.value
+        is_computed = (
+            value is not None
+            and not isinstance(value, typed_tree.AggregateValue)
+            and has_aggregate(value)
+        )
+        if value is not None and is_computed:
+            value = map_children(value, lambda child: bind_to_groups(child, columns))
+            if is_row_reader(value):
+                context.report_error(
+                    "T9",
+                    item.syntax.value.span,
+                    "beside an aggregate stand only constants and what the rows are grouped by",
+                    hint="return what it reads, so that rows are grouped by it",
+                )
+                value = None
+        bound.append(replace(item, value=value))
+    return replace(items, all=tuple(bound))
 
 
 def check_aggregate(
@@ -113,11 +173,11 @@ def check_aggregate(
         case ast.Identifier(name) as alias if name in aliases:
             _refuse_alias(context, call.function, alias, aliases[name])
             return None
-    argument = _check_in_position(context, scope, call.argument, (_ARGUMENT, aliases))
-    type_ = check_aggregate_type(context, call.function, argument, call.argument.span)
-    if argument is None or type_ is None:
-        return None
-    return typed_tree.AggregateValue(call.function, argument, type_)
+
+    def check(expr: ast.Expr) -> typed_tree.Expr | None:
+        return _check_in_position(context, scope, expr, (_ARGUMENT, aliases))
+
+    return check_aggregate_call(context, call, check)
 
 
 def _refuse_alias(
@@ -151,7 +211,7 @@ def default_name_of(expr: ast.Expr) -> str | None:
             return name
         case ast.Now():
             return typed_tree.NOW_NAME
-        case ast.AggregateCall(_, argument):
+        case ast.AggregateCall(argument=argument):
             return default_name_of(argument)
         case ast.Nearest(target):
             return f"{target.variable.name}._distance"
@@ -190,6 +250,8 @@ def _check_in_position(
                 message = f"'{name}' is not a value here"
                 context.report_error("T102", span, message, hint=f"write '${name}'")
                 return None
+            case ast.AggregateCall() if position is _ITEM and not context.is_strict:
+                return check_aggregate(context, scope, leaf_expr, aliases)
             case _:
                 return refuse_or_read(leaf_expr)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from omnigraph.lang.quoting import sanitize_text
-from omnigraph.query import ast, typed_tree
+from omnigraph.query import ast, typed_reads
 from omnigraph.query.check.check_context import CheckContext
 from omnigraph.query.check.variable_scope import (
     ANONYMOUS,
@@ -28,7 +28,7 @@ class CheckedTraversal:
 
     source: str
     target: str
-    typed: typed_tree.Traversal | None
+    typed: typed_reads.Traversal | None
     syntax: ast.Traversal
 
 
@@ -46,7 +46,7 @@ class _End:
 class _Selection:
     """The edge types of a traversal, and the node types they join in the order of writing."""
 
-    steps: tuple[typed_tree.EdgeStep, ...]
+    steps: tuple[typed_reads.EdgeStep, ...]
     source_type: str
     target_type: str
 
@@ -67,7 +67,7 @@ def check_traversal(
     edge_variable, is_usable = _bind_edge(context, scope, traversal, edge_types)
     checked = None
     if selection is not None and bounds is not None and is_usable:
-        checked = typed_tree.Traversal(
+        checked = typed_reads.Traversal(
             source=source.name,
             source_type=selection.source_type,
             steps=selection.steps,
@@ -212,7 +212,7 @@ def _select_any(
 
 def _list_joining_steps(
     context: CheckContext, source_type: str, target_type: str
-) -> tuple[typed_tree.EdgeStep, ...]:
+) -> tuple[typed_reads.EdgeStep, ...]:
     ends = (source_type, target_type)
     if ends not in context.joining_steps:
         edges = context.catalog.edges.values()
@@ -233,7 +233,7 @@ def _select_named(
         _refuse_undirected(context, name, f"{edge.name} joins {edge.source} and {edge.target}")
         return None
     source_type, target_type = (end.type_name for end in ends)
-    steps: dict[str, typed_tree.EdgeStep] = {}
+    steps: dict[str, typed_reads.EdgeStep] = {}
     for name, edge in named:
         step = _orient(edge, source_type, target_type)
         if step is None and not steps:
@@ -257,16 +257,16 @@ def _select_named(
 
 def _orient(
     edge: EdgeType, source_type: str | None, target_type: str | None
-) -> typed_tree.EdgeStep | None:
+) -> typed_reads.EdgeStep | None:
     """The direction in which an edge fits the known types; None when it fits in neither."""
     if source_type in (None, edge.source) and target_type in (None, edge.target):
-        return typed_tree.EdgeStep(edge.name)
+        return typed_reads.EdgeStep(edge.name)
     if source_type in (None, edge.target) and target_type in (None, edge.source):
-        return typed_tree.EdgeStep(edge.name, is_reversed=True)
+        return typed_reads.EdgeStep(edge.name, is_reversed=True)
     return None
 
 
-def _joined_types_of(edge: EdgeType, step: typed_tree.EdgeStep) -> tuple[str, str]:
+def _joined_types_of(edge: EdgeType, step: typed_reads.EdgeStep) -> tuple[str, str]:
     return (edge.target, edge.source) if step.is_reversed else (edge.source, edge.target)
 
 
@@ -337,7 +337,7 @@ def _is_selection(traversal: ast.Traversal) -> bool:
 
 def check_anchors(
     context: CheckContext, scope: Scope, walks: Mapping[int, CheckedTraversal]
-) -> dict[int, typed_tree.Binding]:
+) -> dict[int, typed_reads.Binding]:
     """The scans to add before clauses, by clause index: one for each group without an anchor.
 
     A group is anchored by a binding of its block or by a variable of an outer one. A group with a
@@ -352,7 +352,7 @@ def check_anchors(
         for name in (walk.source, walk.target)
         if walk.typed is None or name in scope.declared or name not in scope.own
     }
-    scans: dict[int, typed_tree.Binding] = {}
+    scans: dict[int, typed_reads.Binding] = {}
     for index, walk in walks.items():
         group = groups.find(walk.source)
         if walk.typed is not None and group not in anchored:
@@ -362,8 +362,8 @@ def check_anchors(
 
 
 def _build_scan(
-    context: CheckContext, walk: CheckedTraversal, traversal: typed_tree.Traversal
-) -> typed_tree.Binding:
+    context: CheckContext, walk: CheckedTraversal, traversal: typed_reads.Traversal
+) -> typed_reads.Binding:
     variable = walk.syntax.source
     context.report_deprecated(
         ("T104", "L314"),
@@ -375,7 +375,7 @@ def _build_scan(
         if variable.name == ANONYMOUS
         else f"add '${variable.name}: {traversal.source_type}'",
     )
-    return typed_tree.Binding(walk.source, traversal.source_type)
+    return typed_reads.Binding(walk.source, traversal.source_type)
 
 
 class _UnionFind:

@@ -6,8 +6,9 @@ from typing import assert_never
 
 from omnigraph.lang.diagnostics import Collector
 from omnigraph.lang.lexer import Mode
-from omnigraph.query import ast, typed_tree
+from omnigraph.query import ast, typed_reads, typed_tree
 from omnigraph.query.check.check_context import CheckContext
+from omnigraph.query.check.check_having import check_having
 from omnigraph.query.check.check_mutations import check_mutations
 from omnigraph.query.check.check_order import check_order
 from omnigraph.query.check.check_patterns import check_pattern
@@ -17,11 +18,11 @@ from omnigraph.schema.catalog import Catalog
 
 def check_query(
     query: ast.Query, catalog: Catalog, collector: Collector, *, mode: Mode = Mode.LENIENT
-) -> typed_tree.CheckedQuery | None:
+) -> typed_reads.CheckedQuery | None:
     """Resolve and type a query; None exactly if it has errors, which the collector then holds."""
     context = CheckContext(catalog, collector, mode)
     parameters = declare_parameters(context, query.parameters)
-    checked: typed_tree.CheckedQuery
+    checked: typed_reads.CheckedQuery
     match query.body:
         case ast.ReadBody() as body:
             checked = _check_read(context, query.name.text, parameters, body)
@@ -38,16 +39,18 @@ def _check_read(
     name: str,
     parameters: tuple[typed_tree.Parameter, ...],
     body: ast.ReadBody,
-) -> typed_tree.Read:
+) -> typed_reads.Read:
     pattern, scope = check_pattern(context, body.clauses)
     items = check_items(context, scope, body.projections, is_distinct=body.is_distinct)
+    having = check_having(context, scope, body, items)
     order = check_order(context, scope, body, items)
-    return typed_tree.Read(
+    return typed_reads.Read(
         name=name,
         parameters=parameters,
         pattern=pattern,
         columns=items.build_columns(),
         is_aggregated=items.is_aggregated,
+        having=having,
         rank=order.rank,
         order=order.keys,
         limit=body.limit,

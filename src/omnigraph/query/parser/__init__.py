@@ -8,6 +8,7 @@ error is left out of the tree, so later passes do not report errors that follow 
     parse_declarations   queries: header, parameters, annotations, sections, mutations
     parse_patterns       the clauses of `match`
     parse_expressions    expressions and calls
+    parse_aggregates     aggregates, and the keys of `order`
     parse_literals       literals, variables and lists
     query_cursor         the cursor they share, with recovery after an error
 """

@@ -10,13 +10,10 @@ from omnigraph.lang.token_cursor import ParseFailure
 from omnigraph.query.ast import (
     Assignment,
     Delete,
-    Direction,
     Expr,
-    Identifier,
     Insert,
     Mutation,
     MutationBody,
-    Nearest,
     OrderKey,
     Parameter,
     Projection,
@@ -24,7 +21,9 @@ from omnigraph.query.ast import (
     ReadBody,
     Update,
 )
-from omnigraph.query.parser.parse_expressions import expect_expr, parse_expr
+from omnigraph.query.parser.parse_aggregates import LIMIT_MAX, parse_order
+from omnigraph.query.parser.parse_expressions import parse_expr
+from omnigraph.query.parser.parse_literals import expect_expr
 from omnigraph.query.parser.parse_patterns import parse_block
 from omnigraph.query.parser.query_cursor import RESERVED, QueryCursor
 from omnigraph.query.query_dialect_hints import CLAUSE_HINTS
@@ -41,13 +40,11 @@ from omnigraph.schema.property_types import (
 from omnigraph.schema.schema_dialect_hints import TYPE_NAME_HINTS
 
 _STATEMENT_STARTS = frozenset({"branch", "show", "explain", "set", "reset"})
-LIMIT_MAX = 2**64 - 1
 _ANNOTATIONS = ("description", "instruction")
 _SCALARS = {scalar.value: scalar for scalar in Scalar}
 _TYPE_NAMES = (*_SCALARS, "Vector")
-_DIRECTIONS = {direction.value: direction for direction in Direction}
 _NAME_HINT = "a name is letters, digits and '_'"
-_SECTION_ORDER = "the sections of a query are match, return, order, limit, in this order"
+_SECTION_ORDER = "the sections of a query are match, return, having, order, limit, in this order"
 _SYSTEM_HINT = "system fields are never assigned; the ends of a new edge are 'from' and 'to'"
 _NULL_HINT = "pass a parameter of a nullable type, such as $value: String?"
 MUTATION_WORDS = frozenset({"insert", "update", "delete"})
@@ -277,24 +274,46 @@ def _parse_read(cursor: QueryCursor) -> ReadBody:
         cursor.require_lenient(cursor.advance().span, "'distinct'")
     projections = _parse_section(cursor, "'return'")
     return_span = cursor.build_span(return_start)
+    having, having_span = _parse_having(cursor)
     order: tuple[OrderKey, ...] = ()
     order_span = NO_SPAN
     if cursor.is_at("order"):
         order_start = cursor.advance().start
-        order = _parse_order(cursor)
+        order = parse_order(cursor, parse_expr)
         order_span = cursor.build_span(order_start)
     limit, limit_span = _parse_limit(cursor)
     return ReadBody(
         clauses,
         projections,
+        having,
         order,
         limit,
         is_distinct,
         limit_span,
         match_span,
         return_span,
+        having_span,
         order_span,
     )
+
+
+def _parse_having(cursor: QueryCursor) -> tuple[tuple[Expr, ...], Span]:
+    if not (cursor.is_at("having") and cursor.is_mark_at(1, "{")):
+        return (), NO_SPAN
+    word = cursor.advance()
+    cursor.require_lenient(word.span, "'having'")
+    opening, errors_before = cursor.token, cursor.error_count
+    conditions = cursor.parse_members("'having'", _parse_condition)
+    if not conditions and cursor.error_count == errors_before:
+        cursor.report(cursor.build_span(opening.start), "'having' needs at least one condition")
+    return conditions, cursor.build_span(word.start)
+
+
+def _parse_condition(cursor: QueryCursor) -> Expr:
+    expect_expr(cursor, "a condition or '}'")
+    condition = parse_expr(cursor)
+    cursor.accept(";")
+    return condition
 
 
 def _parse_section(cursor: QueryCursor, owner: str) -> tuple[Projection, ...]:
@@ -320,47 +339,6 @@ def _parse_projection(cursor: QueryCursor) -> Projection:
     span = cursor.build_span(start)
     cursor.accept(",")
     return Projection(value, alias, span)
-
-
-def _parse_order(cursor: QueryCursor) -> tuple[OrderKey, ...]:
-    opening = cursor.token
-    errors_before = cursor.error_count
-    keys = cursor.parse_members("'order'", _parse_order_key)
-    if not keys and cursor.error_count == errors_before:
-        cursor.report(cursor.build_span(opening.start), "'order' needs at least one key")
-    return keys
-
-
-def _parse_order_key(cursor: QueryCursor) -> OrderKey:
-    start = cursor.token.start
-    expect_expr(cursor, "an order key or '}'")
-    value = _parse_alias_reference(cursor) or parse_expr(cursor)
-    direction = None
-    if cursor.is_at(*_DIRECTIONS):
-        token = cursor.advance()
-        direction = _DIRECTIONS[token.text]
-        if isinstance(value, Nearest):
-            cursor.report(
-                token.span,
-                f"'nearest' takes no direction: remove '{token.text}'",
-                hint="the nearest come first",
-            )
-    span = cursor.build_span(start)
-    if not cursor.is_at("}"):
-        cursor.expect(",", what="',' or '}' after the order key")
-        if cursor.is_at("}"):
-            cursor.fail("another order key after ','")
-    return OrderKey(value, direction, span)
-
-
-def _parse_alias_reference(cursor: QueryCursor) -> Expr | None:
-    token = cursor.token
-    after = cursor.peek().text
-    if token.text not in RESERVED or after not in (",", "}", *_DIRECTIONS):
-        return None
-    cursor.report_reserved(token.span, token.text, role="an alias")
-    cursor.advance()
-    return Identifier(token.text, token.span)
 
 
 def _parse_limit(cursor: QueryCursor) -> tuple[int | None, Span]:

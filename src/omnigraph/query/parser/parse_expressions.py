@@ -10,8 +10,6 @@ from omnigraph.lang.source_text import Span
 from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.query.ast import (
     AggregateCall,
-    AggregateFunction,
-    AllRows,
     And,
     Arithmetic,
     ArithmeticOp,
@@ -40,10 +38,14 @@ from omnigraph.query.ast import (
     Variable,
 )
 from omnigraph.query.function_signatures import FUNCTION_NAMES
+from omnigraph.query.parser.parse_aggregates import (
+    AGGREGATES,
+    BLOCK_AGGREGATES,
+    parse_aggregate,
+)
 from omnigraph.query.parser.parse_literals import (
     VALUE,
     close_call,
-    fail_value,
     open_call,
     parse_access,
     parse_literal,
@@ -53,8 +55,7 @@ from omnigraph.query.parser.parse_literals import (
 )
 from omnigraph.query.parser.query_cursor import RESERVED, QueryCursor
 
-AGGREGATES = {function.value: function for function in AggregateFunction}
-BLOCK_WORDS = frozenset({"exists", *AGGREGATES})
+BLOCK_WORDS = frozenset({"exists", *BLOCK_AGGREGATES})
 COMPARE_OPS = {op.value: op for op in CompareOp}
 
 _TEXT_OPS = {op.value: op for op in TextOp}
@@ -67,7 +68,6 @@ _OPERATORS = frozenset({"and", "or", *COMPARE_OPS, *_INFIX_WORDS, *ARITHMETIC})
 _WORD, _VARIABLE, _PUNCTUATION = TokenKind.WORD, TokenKind.VARIABLE, TokenKind.PUNCTUATION
 _STRING, _INTEGER = TokenKind.STRING, TokenKind.INTEGER
 _LITERAL_KINDS = (_STRING, _INTEGER, TokenKind.FLOAT)
-_OPERAND_MARKS = frozenset("([@-")
 # How many operators of one expression may follow each other without parentheses.
 _CHAIN_MAX = 128
 _NULL_HINT = "test for null with 'is null' or 'is not null'"
@@ -87,14 +87,6 @@ def parse_expr(cursor: QueryCursor) -> Expr:
         cursor.advance()
         operands.append(_parse_and(cursor))
     return Or(tuple(operands), cursor.build_span(token.start))
-
-
-def expect_expr(cursor: QueryCursor, what: str) -> None:
-    """Fail, saying what was expected, where no expression can start."""
-    token = cursor.token
-    is_mark = token.kind is _PUNCTUATION and token.text not in _OPERAND_MARKS
-    if is_mark or token.kind is TokenKind.UNKNOWN:
-        fail_value(cursor, what)
 
 
 def _parse_and(cursor: QueryCursor) -> Expr:
@@ -265,7 +257,7 @@ def _parse_word(cursor: QueryCursor) -> Expr:
             return call(cursor)
         is_name = word not in RESERVED and not word[0].isupper()
         if is_name and cursor.peek().start == token.end:
-            return _parse_function(cursor)
+            return _parse_aggregate(cursor) if word in AGGREGATES else _parse_function(cursor)
     if word in ("true", "false"):
         cursor.advance()
         return BooleanLiteral(word == "true", token.span)
@@ -335,16 +327,7 @@ def _parse_nearest(cursor: QueryCursor) -> Nearest:
 
 
 def _parse_aggregate(cursor: QueryCursor) -> AggregateCall:
-    word = open_call(cursor)
-    argument = _parse_all_rows(cursor, word) or _parse_argument(cursor)
-    return AggregateCall(AGGREGATES[word.text], argument, close_call(cursor, word))
-
-
-def _parse_all_rows(cursor: QueryCursor, word: Token) -> AllRows | None:
-    if word.text != AggregateFunction.COUNT or not cursor.is_at("*"):
-        return None
-    cursor.require_lenient(cursor.token.span, "count(*)")
-    return AllRows(cursor.advance().span)
+    return parse_aggregate(cursor, parse_expr)
 
 
 def _parse_bm25(cursor: QueryCursor) -> Bm25:
@@ -397,7 +380,7 @@ def _parse_function(cursor: QueryCursor) -> FunctionCall:
     """`name(a, b)`; an unknown name is reported, and its arguments are read all the same."""
     token = cursor.token
     if token.text not in FUNCTION_NAMES:
-        known = (*_CALLS, *FUNCTION_NAMES)
+        known = (*_CALLS, *FUNCTION_NAMES, *AGGREGATES)
         hint = cursor.find_dialect_hint() or suggest_similar(token.text, known)
         message = f"there is no function '{token.text}'"
         cursor.report(token.span, message, hint=hint, code="T111")
@@ -454,7 +437,7 @@ def _expect_next_argument(cursor: QueryCursor, word: Token) -> None:
 
 
 _CALLS: dict[str, Callable[[QueryCursor], Expr]] = {
-    **dict.fromkeys(AGGREGATES, _parse_aggregate),
+    **dict.fromkeys(BLOCK_AGGREGATES, _parse_aggregate),
     **dict.fromkeys(_TEXT_OPS, _parse_text_call),
     **dict.fromkeys(map(str, TextFunction), _parse_text_predicate),
     "bm25": _parse_bm25,

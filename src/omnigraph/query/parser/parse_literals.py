@@ -29,6 +29,15 @@ _WORD, _VARIABLE, _PUNCTUATION = TokenKind.WORD, TokenKind.VARIABLE, TokenKind.P
 _STRING, _INTEGER = TokenKind.STRING, TokenKind.INTEGER
 VALUE = "a value"
 _ITEM = "a literal or a parameter in the list"
+_OPERAND_MARKS = frozenset("([@-")
+
+
+def expect_expr(cursor: QueryCursor, what: str) -> None:
+    """Fail, saying what was expected, where no expression can start."""
+    token = cursor.token
+    is_mark = token.kind is _PUNCTUATION and token.text not in _OPERAND_MARKS
+    if is_mark or token.kind is TokenKind.UNKNOWN:
+        fail_value(cursor, what)
 
 
 def parse_variable(cursor: QueryCursor, what: str = "a variable") -> Variable:

@@ -21,15 +21,14 @@ from omnigraph.query.ast import (
     Traversal,
     Variable,
 )
+from omnigraph.query.parser.parse_aggregates import AGGREGATES, BLOCK_AGGREGATES
 from omnigraph.query.parser.parse_expressions import (
-    AGGREGATES,
     ARITHMETIC,
     BLOCK_WORDS,
     COMPARE_OPS,
-    expect_expr,
     parse_expr,
 )
-from omnigraph.query.parser.parse_literals import parse_variable
+from omnigraph.query.parser.parse_literals import expect_expr, parse_variable
 from omnigraph.query.parser.query_cursor import RESERVED, QueryCursor
 from omnigraph.query.query_dialect_hints import CLAUSE_HINTS, TARGET_HINTS
 
@@ -84,7 +83,7 @@ def _parse_clause_body(cursor: QueryCursor) -> Clause:
                 cursor.advance()
                 clauses = parse_block(cursor, "'exists'")
                 return ExistsBlock(clauses, cursor.build_span(token.start))
-        if token.text in AGGREGATES and _is_aggregate_block(cursor):
+        if token.text in BLOCK_AGGREGATES and _is_aggregate_block(cursor):
             return _parse_aggregate_block(cursor)
     if token.text in CLAUSE_HINTS:
         cursor.fail(_CLAUSE, hint=CLAUSE_HINTS[token.text])

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from omnigraph.query.logical_plan import Aggregate, Expand, Operator, ReadPlan, Scan, Sort
-from omnigraph.query.tree_walk import Chain, map_chains, variables_of
+from omnigraph.query.tree_walk import Chain, iter_subexpressions, map_chains, variables_of
+from omnigraph.query.typed_reads import OrderKey
 from omnigraph.query.typed_tree import (
     AggregateValue,
     ColumnValue,
     Expr,
     NodeValue,
-    OrderKey,
     PropertyValue,
     SystemName,
     SystemValue,
@@ -43,7 +43,8 @@ def _select_useful(keys: Iterable[OrderKey], identities: _Identities) -> Iterato
     seen: set[Expr] = set()
     for key in keys:
         value = key.value
-        reads = {_GROUP} if isinstance(value, ColumnValue) else variables_of(value)
+        is_column = any(isinstance(part, ColumnValue) for part in iter_subexpressions(value))
+        reads = {_GROUP} if is_column else variables_of(value)
         is_determined = all(
             any(identity <= seen for identity in identities.get(name, ())) for name in reads
         )

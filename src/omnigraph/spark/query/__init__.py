@@ -12,6 +12,8 @@ deduplicates, partitions and sorts by values that this code computed.
     traversal_joins      traversals as joins
     result_stage         groups, order, limits and columns of the result
     partial_aggregates   aggregates in two steps
+    whole_groups         aggregates that need all rows of a group in one task
+    sort_encoding        what Spark sorts as we would
 """
 
 from omnigraph.spark.query.spark_query import run_query

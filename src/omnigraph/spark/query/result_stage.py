@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -11,20 +11,19 @@ import pyarrow as pa
 
 from omnigraph.execution.optimizer.plan_split import SplitPlan
 from omnigraph.query import logical_plan as plans
+from omnigraph.query.typed_reads import Column, OrderKey
 from omnigraph.query.typed_tree import (
     AggregateValue,
-    Column,
     ColumnValue,
+    Expr,
     NodeObject,
     NodeValue,
-    OrderKey,
-    ResultType,
+    SystemName,
 )
-from omnigraph.rows.columns import arrow_type_of
-from omnigraph.rows.comparison import Values, flatten_chunks, to_comparable, to_numpy
-from omnigraph.rows.evaluator import Params, is_constant
+from omnigraph.rows.comparison import Values, flatten_chunks, to_numpy
+from omnigraph.rows.evaluator import Params, evaluate, is_constant
 from omnigraph.rows.result_types import result_type_of, to_result_values
-from omnigraph.rows.row_order import encode_floats, encode_ordered_bytes
+from omnigraph.rows.whole_aggregates import is_whole_aggregate
 from omnigraph.spark.query.column_layout import Field, FrameRows, Layout, evaluate_rows
 from omnigraph.spark.query.partial_aggregates import (
     FinalAggregation,
@@ -33,13 +32,18 @@ from omnigraph.spark.query.partial_aggregates import (
     make_measure,
 )
 from omnigraph.spark.query.query_frames import Frame, FrameTask, apply_task
+from omnigraph.spark.query.sort_encoding import encode_sort_values, sort_type_of
+from omnigraph.spark.query.whole_groups import (
+    GroupArguments,
+    WholeAggregation,
+    value_type_of,
+)
 from omnigraph.spark.spark_types import from_wire, to_wire
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
-_SIGN_BIT: Final = np.uint64(2**63)
 # The largest limit that Spark takes.
 _LIMIT_MAX: Final = 2**31 - 1
 
@@ -77,15 +81,29 @@ class ResultStage:
 
     @property
     def outputs(self) -> tuple[OutputColumn, ...]:
-        """The columns of the result."""
-        return tuple(self._build_output(number, each) for number, each in enumerate(self._columns))
+        """The columns of the result; one that a group has is where the group has it."""
+        *_, last = self._column_steps
+        if len(self._column_steps) == 1:
+            return tuple(self._build_output(f"r{at}", each) for at, each in enumerate(last.columns))
+        known = {each.column.name: each for each in self._grouped}
+        return tuple(
+            replace(known[each.value.name], column=each)
+            if isinstance(each.value, ColumnValue) and each.value.name in known
+            else self._build_output(f"x{at}", each)
+            for at, each in enumerate(last.columns)
+        )
 
     @property
-    def _columns(self) -> tuple[Column, ...]:
-        for step in self.split.steps:
-            if isinstance(step, plans.Project | plans.Aggregate):
-                return step.columns
-        raise AssertionError("a plan says what it returns")
+    def _grouped(self) -> tuple[OutputColumn, ...]:
+        """The columns of the groups."""
+        first, *_ = self._column_steps
+        return tuple(self._build_output(f"r{at}", each) for at, each in enumerate(first.columns))
+
+    @property
+    def _column_steps(self) -> tuple[plans.Project | plans.Aggregate, ...]:
+        return tuple(
+            step for step in self.split.steps if isinstance(step, plans.Project | plans.Aggregate)
+        )
 
     @property
     def _is_aggregated(self) -> bool:
@@ -138,7 +156,7 @@ class ResultStage:
     def _list_sort_fields(self) -> tuple[SortField, ...]:
         return tuple(
             SortField(
-                Field(f"k{number}", sort_type_of(_value_type_of(key.value.type))), key.is_descending
+                Field(f"k{number}", sort_type_of(value_type_of(key.value.type))), key.is_descending
             )
             for number, key in enumerate(self._keys)
         )
@@ -146,27 +164,43 @@ class ResultStage:
     # ---- groups ----
 
     def _group_rows(self, frame: Frame) -> pa.Table:
-        shown_columns = self.outputs
-        keys = tuple(self._build_key(each) for each in shown_columns if _is_key(each.column))
-        calls = [each.column.value for each in shown_columns if not _is_key(each.column)]
-        measures = tuple(
-            make_measure(call.function, call.argument, number)
-            for number, call in enumerate(calls)
-            if isinstance(call, AggregateValue)
+        keys = tuple(self._build_key(each) for each in self._grouped if _is_key(each.column))
+        calls = tuple(
+            each.column.value
+            for each in self._grouped
+            if isinstance(each.column.value, AggregateValue)
         )
-        partial = PartialAggregation(self.layout, self.params, keys, measures)
-        parts = frame.add_step(partial, partial.fields).data
+        combined = self._combine(keys, calls)
+        parts = frame.add_step(combined.before, combined.before.fields).data
         sort = self._list_sort_fields()
-        fields = [field for each in shown_columns for field in each.fields]
-        step = OutputGroups(FinalAggregation(partial), shown_columns, self._keys)
+        fields = [field for each in self.outputs for field in each.fields]
+        step = OutputGroups(
+            combined.after, self._grouped, self.outputs, self._conditions, self._keys, self.params
+        )
         if not keys:
             # One group, which is there even without any row.
             found = step.run(parts.toArrow())
-            is_shown = self._limit is None or self._limit > 0
-            return self._decode_result(found if is_shown else found.slice(0, 0))
+            return self._decode_result(found.slice(0, self._limit))
         data = parts.repartition(*(key.field.column for key in keys))
         task = FrameTask((*fields, *(each.field for each in sort)), (step,), is_whole=True)
         return self._decode_result(self._sort_rows(apply_task(data, task), sort, fields).toArrow())
+
+    def _combine(self, keys: tuple[GroupKey, ...], calls: tuple[AggregateValue, ...]) -> GroupSteps:
+        """How groups are found: of parts, unless an aggregate needs all rows of one at once."""
+        if any(map(is_whole_aggregate, calls)):
+            arguments = GroupArguments(self.layout, self.params, keys, calls)
+            return GroupSteps(arguments, WholeAggregation(arguments))
+        measures = tuple(
+            make_measure(call.function, call.argument, number) for number, call in enumerate(calls)
+        )
+        partial = PartialAggregation(self.layout, self.params, keys, measures)
+        return GroupSteps(partial, FinalAggregation(partial))
+
+    @property
+    def _conditions(self) -> tuple[Expr, ...]:
+        """Those of `having`."""
+        found = (step.conditions for step in self.split.steps if isinstance(step, plans.Having))
+        return next(found, ())
 
     def _build_key(self, each: OutputColumn) -> GroupKey:
         value = each.column.value
@@ -178,14 +212,14 @@ class ResultStage:
 
     # ---- the result ----
 
-    def _build_output(self, number: int, column: Column) -> OutputColumn:
+    def _build_output(self, name: str, column: Column) -> OutputColumn:
         if not isinstance(column.value, NodeValue):
-            return OutputColumn(column, Field(f"r{number}", _value_type_of(column.value.type)))
+            return OutputColumn(column, Field(name, value_type_of(column.value.type)))
         members = tuple(
-            Field(f"r{number}p{place}", each.kind)
+            Field(f"{name}p{place}", each.kind)
             for place, each in enumerate(self.layout.object_fields_of(column.value).values())
         )
-        return OutputColumn(column, Field(f"r{number}", pa.utf8()), members)
+        return OutputColumn(column, Field(name, pa.utf8()), members)
 
     def _decode_result(self, rows: pa.Table) -> pa.Table:
         catalog = self.layout.catalog
@@ -197,7 +231,7 @@ class ResultStage:
                 flatten_chunks(to_result_values(from_wire(rows[field.column], field.kind)))
                 for field in each.fields
             ]
-            is_node = isinstance(each.column.value, NodeValue)
+            is_node = isinstance(each.column.type, NodeObject)
             arrays.append(
                 pa.StructArray.from_arrays(parts, fields=list(kind)) if is_node else parts[0]
             )
@@ -207,11 +241,6 @@ class ResultStage:
 
 def _is_key(column: Column) -> bool:
     return not isinstance(column.value, AggregateValue)
-
-
-def _value_type_of(type_: ResultType) -> pa.DataType:
-    """The type of values; a bare node is its id."""
-    return pa.utf8() if isinstance(type_, NodeObject) else arrow_type_of(type_)
 
 
 @dataclass(frozen=True)
@@ -239,13 +268,51 @@ class OutputRows:
         return pa.table(found)
 
 
+@dataclass(frozen=True, slots=True)
+class GroupSteps:
+    """What is done with rows, before those of a group are together, and after."""
+
+    before: PartialAggregation | GroupArguments
+    after: FinalAggregation | WholeAggregation
+
+
+@dataclass(frozen=True)
+class GroupValues:
+    """Groups as expressions see them: by their columns."""
+
+    columns: Mapping[str, Values]
+    num_rows: int
+
+    def get_column(self, name: str) -> Values:
+        """The values of a key or of an aggregate."""
+        return self.columns[name]
+
+    def get_property(self, variable: str, name: str) -> pa.ChunkedArray:
+        """Groups have no variables."""
+        raise AssertionError(f"a group has no {variable}.{name}")
+
+    def get_system_field(self, variable: str, name: SystemName) -> pa.ChunkedArray:
+        """Groups have no variables."""
+        raise AssertionError(f"a group has no {variable}.@{name}")
+
+    def evaluate(self, expr: Expr, params: Params) -> Values:
+        """A value for each group."""
+        found = evaluate(expr, self, params)
+        if not isinstance(found, pa.Scalar):
+            return found
+        return pa.repeat(found, max(self.num_rows, 1)).slice(0, self.num_rows)
+
+
 @dataclass(frozen=True)
 class OutputGroups:
     """From parts of groups to the rows of the result, with what they are sorted by."""
 
-    combined: FinalAggregation
+    combined: FinalAggregation | WholeAggregation
+    grouped: tuple[OutputColumn, ...]
     outputs: tuple[OutputColumn, ...]
+    conditions: tuple[Expr, ...]
     keys: tuple[OrderKey, ...]
+    params: Params
 
     def run(self, table: pa.Table) -> pa.Table:
         """The columns of the result at all groups of a table, in which each group is whole."""
@@ -253,8 +320,10 @@ class OutputGroups:
         values: dict[str, Values] = {}
         found: dict[str, pa.Array] = {}
         numbers = iter(range(len(measured)))
-        for each in self.outputs:
+        count = 1
+        for each in self.grouped:
             if _is_key(each.column):
+                count = firsts.num_rows
                 for field in each.fields:
                     found[field.column] = flatten_chunks(firsts[field.column])
                 known: Values = from_wire(firsts[each.field.column], each.field.kind)
@@ -262,34 +331,14 @@ class OutputGroups:
                 known = measured[next(numbers)]
                 found[each.field.column] = to_wire(known)
             values.setdefault(each.column.name, known)
+        groups = GroupValues(values, count)
+        for each in self.outputs:
+            if each.field.column not in found:
+                found[each.field.column] = to_wire(groups.evaluate(each.column.value, self.params))
         for number, key in enumerate(self.keys):
-            assert isinstance(key.value, ColumnValue), "groups are sorted by their columns"
-            found[f"k{number}"] = encode_sort_values(values[key.value.name])
-        return pa.table(found)
-
-
-# ---- what Spark sorts as we would ----
-
-
-def sort_type_of(kind: pa.DataType) -> pa.DataType:
-    """The type of what values of a type are sorted by."""
-    if pa.types.is_string(kind):
-        return pa.utf8()
-    return pa.binary() if pa.types.is_nested(kind) else pa.int64()
-
-
-def encode_sort_values(values: Values) -> pa.Array:
-    """Texts, bytes or integers in the order of values; nulls stay nulls."""
-    known = flatten_chunks(to_comparable(values))
-    kind = known.type
-    if pa.types.is_string(kind):
-        return known
-    if pa.types.is_nested(kind):
-        return encode_ordered_bytes(known).cast(pa.binary())
-    if pa.types.is_floating(kind):
-        codes = encode_floats(to_numpy(known.cast(pa.float64())))
-    elif pa.types.is_uint64(kind):
-        codes = (to_numpy(known) ^ _SIGN_BIT).view(np.int64)
-    else:
-        codes = to_numpy(known).astype(np.int64)
-    return pa.array(codes, mask=to_numpy(known.is_null()))
+            found[f"k{number}"] = encode_sort_values(groups.evaluate(key.value, self.params))
+        is_kept = np.ones(count, np.bool_)
+        for condition in self.conditions:
+            is_kept &= to_numpy(groups.evaluate(condition, self.params))
+        rows = pa.table(found)
+        return rows if is_kept.all() else rows.filter(pa.array(is_kept))

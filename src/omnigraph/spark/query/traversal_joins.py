@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from omnigraph.query.logical_plan import Expand
-from omnigraph.query.typed_tree import EdgeStep, SystemName
+from omnigraph.query.typed_reads import EdgeStep
+from omnigraph.query.typed_tree import SystemName
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.spark.query.column_layout import Field

@@ -15,7 +15,8 @@ from omnigraph.execution.operators.pattern_executor import run_pattern
 from omnigraph.execution.query_budget import Budget
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.logical_plan import Expand, Operator, Scan, Unit
-from omnigraph.query.typed_tree import STRING, Compare, Constant, EdgeStep, PropertyValue
+from omnigraph.query.typed_reads import EdgeStep
+from omnigraph.query.typed_tree import STRING, Compare, Constant, PropertyValue
 from unit.execution.model_views import add_edges, add_nodes, model_graph
 from unit.execution.operators.model_source import in_order, model_rows, reading_of, shown
 

@@ -1,0 +1,140 @@
+"""Checked reads: their patterns, their columns and their order."""
+
+from __future__ import annotations
+
+from omnigraph.lang.tree_nodes import tree_node
+from omnigraph.query.ast import AggregateFunction, CompareOp
+from omnigraph.query.typed_tree import Expr, Mutation, Parameter, ResultType, Score
+
+# ---- patterns ----
+
+
+@tree_node(frozen=True, slots=True)
+class EdgeStep:
+    """One edge type of a traversal; reversed when the written source sits at the edge's target."""
+
+    edge_type: str
+    is_reversed: bool = False
+
+
+@tree_node(frozen=True, slots=True)
+class Binding:
+    """A declared node variable and the conditions of its property matches."""
+
+    variable: str
+    type_name: str
+    conditions: tuple[Expr, ...] = ()
+
+
+@tree_node(frozen=True, slots=True)
+class Traversal:
+    """A step between two node variables.
+
+    Without `edge_variable`, a pair of ends matches at most once, at its shortest distance over all
+    `steps` together, if that lies within the bounds. With one, each edge is its own match, and the
+    bounds are 1..1. An empty tuple of steps (a wildcard that fits nothing) matches nothing.
+    """
+
+    source: str
+    source_type: str
+    steps: tuple[EdgeStep, ...]
+    target: str
+    target_type: str
+    is_undirected: bool = False
+    edge_variable: str | None = None
+    # Whether the query selected edges by alternation or wildcard; a work limit applies then.
+    is_selection: bool = False
+    minimum: int = 1
+    maximum: int = 1
+
+
+@tree_node(frozen=True, slots=True)
+class Condition:
+    """A filter."""
+
+    value: Expr
+
+
+@tree_node(frozen=True, slots=True)
+class ExistsBlock:
+    """At least one inner match (or none, when negated) per outer row."""
+
+    pattern: Pattern
+    is_negated: bool
+
+
+@tree_node(frozen=True, slots=True)
+class AggregateBlock:
+    """An aggregate over the inner matches per outer row, compared with a constant.
+
+    No argument counts matches. Every function but `count` is undefined, and so satisfies nothing,
+    when no inner match has a non-null argument.
+    """
+
+    pattern: Pattern
+    function: AggregateFunction
+    argument: Expr | None
+    op: CompareOp
+    value: Expr
+
+
+Clause = Binding | Traversal | Condition | ExistsBlock | AggregateBlock
+
+
+@tree_node(frozen=True, slots=True)
+class Pattern:
+    """Clauses in source order; `nodes` and `edges` are the variables they introduce themselves.
+
+    `nodes` maps each variable (anonymous ones included) to its node type in order of appearance;
+    `edges` maps each edge variable to the edge types it may be of.
+    """
+
+    clauses: tuple[Clause, ...]
+    nodes: tuple[tuple[str, str], ...] = ()
+    edges: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+# ---- queries ----
+
+
+@tree_node(frozen=True, slots=True)
+class Column:
+    """A column of the result; `name` is its alias, or its default name if it has none.
+
+    In an aggregated query a value that is computed over aggregates reads keys as `ColumnValue`s.
+    """
+
+    name: str
+    value: Expr
+    type: ResultType
+    alias: str | None = None
+
+
+@tree_node(frozen=True, slots=True)
+class OrderKey:
+    """A sort key; in an aggregated query its value is a `ColumnValue` that names an item."""
+
+    value: Expr
+    is_descending: bool = False
+
+
+@tree_node(frozen=True, slots=True)
+class Read:
+    """A checked read: `rank` is the leading order key if it is a rank call, `order` the rest.
+
+    In an aggregated query the conditions of `having` read items as `ColumnValue`s, and may have
+    aggregates of their own; in any other they are conditions on the rows.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    pattern: Pattern
+    columns: tuple[Column, ...]
+    is_aggregated: bool = False
+    having: tuple[Expr, ...] = ()
+    rank: Score | None = None
+    order: tuple[OrderKey, ...] = ()
+    limit: int | None = None
+
+
+CheckedQuery = Read | Mutation
