@@ -12,6 +12,7 @@ from model.validation import Batch, validate
 from omnigraph.errors import ExecutionError, WriteRefusedError
 from omnigraph.query import logical_plan as plan
 from omnigraph.query import typed_tree as typed
+from omnigraph.query.limit_binding import bind_limit, find_parameter_limit, read_limit
 from omnigraph.schema.catalog import EdgeType, NodeType
 
 
@@ -48,6 +49,8 @@ class ModelGraph(Store):
     ) -> list[Row]:
         """The rows of a read: values by column name; a bare node is its entity."""
         reader = Reader(self, {**params, typed.NOW_NAME: now}, embed, work_limit)
+        limit = find_parameter_limit(read)
+        read = read if limit is None else bind_limit(read, read_limit(limit, params))
         reader.check_options(read.root)
         return list(reader.rows(read.root, {}))
 

@@ -113,6 +113,7 @@ T110 an operator cannot take these operands
 T111 a function is unknown, or does not take so many arguments
 T112 a function cannot take an argument of this type
 T113 values have no common type
+T121 a limit or an offset is not a number of rows
 T125 a condition of `having` reads what the result does not have
 """
 

@@ -19,6 +19,7 @@ of them is an error, and nothing in it needs another look-up.
     logical_plan          the logical plan
     rewrites              plans to cheaper plans
     tree_walk             traversal of plans and typed expressions
+    limit_binding         limits that parameters give
     query_parameters      supplied parameters to values of their declared types
     query_settings        the settings of a text, a request and a process
     query_descriptor      what a query returns, reads and writes

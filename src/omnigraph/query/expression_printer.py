@@ -285,7 +285,8 @@ def print_order_key(key: OrderKey) -> str:
 
 def print_parameter(parameter: Parameter) -> str:
     """A declared parameter."""
-    return f"${parameter.name.text}: {parameter.type}"
+    default = "" if parameter.default is None else f" = {print_expr(parameter.default)}"
+    return f"${parameter.name.text}: {parameter.type}{default}"
 
 
 # ---- settings and statements ----

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from omnigraph.query.ast import AggregateFunction, CompareOp
 from omnigraph.query.typed_reads import Column, EdgeStep, OrderKey
-from omnigraph.query.typed_tree import Expr, Mutation, Parameter, ResultType, Score
+from omnigraph.query.typed_tree import Expr, Mutation, Parameter, ResultType, RowCount, Score
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +135,25 @@ class Sort:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The first rows."""
+    """So many rows, all if None, after the first ones."""
 
     input: Operator
-    count: int
+    count: int | None
+    offset: int = 0
+
+    @property
+    def end(self) -> int | None:
+        """How many rows of the input are enough."""
+        return None if self.count is None else self.offset + self.count
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterLimit:
+    """A `Limit` whose numbers are known when a request gives its parameters."""
+
+    input: Operator
+    count: RowCount | None
+    offset: RowCount | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +177,7 @@ Operator = (
     | Having
     | Sort
     | Limit
+    | ParameterLimit
     | Project
 )
 

@@ -119,8 +119,9 @@ def describe_query(checked: CheckedQuery, catalog: Catalog) -> Descriptor:
 
 
 def describe_parameter(parameter: Parameter) -> Field:
-    """A declared parameter; one that may be null may be left out."""
-    return _build_field(parameter.name, parameter.type)
+    """A declared parameter; one that may be left out is described as one that may be null."""
+    is_nullable = True if parameter.default is not None else None
+    return _build_field(parameter.name, parameter.type, is_nullable=is_nullable)
 
 
 # ---- result ----

@@ -6,7 +6,7 @@ _COMMENT = "a comment starts with '//', or stands between '/*' and '*/'"
 _PATTERN = "a traversal is written '$a edge $b'; its direction follows from the types"
 _SHAPE = "a query is written: query name() { match { … } return { … } }"
 _ARITHMETIC = "an operator stands between two values"
-_NO_OFFSET = "there is no offset: order by a key, and filter for what comes after the last one seen"
+_OFFSET = "after 'limit' write: offset 20"
 _INSERT = "'insert' creates a node, or replaces the one that has the same key"
 _KEYWORDS = (
     *("query", "match", "return", "order", "limit", "as", "asc", "desc"),
@@ -35,7 +35,7 @@ QUERY_HINTS = {
     "-->": _PATTERN,
     "->": _PATTERN,
     **dict.fromkeys(("select", "SELECT", "find", "get"), _SHAPE),
-    **dict.fromkeys(("offset", "OFFSET", "skip", "SKIP"), _NO_OFFSET),
+    **dict.fromkeys(("offset", "OFFSET", "skip", "SKIP"), _OFFSET),
     **dict.fromkeys(("upsert", "UPSERT", "merge", "MERGE", "create", "CREATE", "replace"), _INSERT),
     "group": "a query that returns an aggregate is grouped by everything else it returns",
     "having": "after 'return' write: having { count(*) > 2 }",

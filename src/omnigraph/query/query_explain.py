@@ -18,6 +18,7 @@ from omnigraph.query.logical_plan import (
     Limit,
     Operator,
     Outer,
+    ParameterLimit,
     Project,
     Rank,
     ReadPlan,
@@ -47,6 +48,7 @@ from omnigraph.query.typed_tree import (
     ParameterValue,
     Prefix,
     PropertyValue,
+    RowCount,
     RrfScore,
     Substring,
     SystemValue,
@@ -122,10 +124,19 @@ def format_operator(operator: Operator) -> str:
                 format_expression(key.value) + (" desc" if key.is_descending else "")
                 for key in operator.keys
             )
-        case Limit():
-            return str(operator.count)
+        case Limit() | ParameterLimit():
+            return _format_limit(operator)
         case _:
             assert_never(operator)
+
+
+def _format_limit(limit: Limit | ParameterLimit) -> str:
+    def show(count: RowCount) -> str:
+        return str(count) if isinstance(count, int) else format_expression(count)
+
+    parts = [] if limit.count is None else [show(limit.count)]
+    parts += [f"offset {show(limit.offset)}"] if limit.offset else []
+    return " ".join(parts)
 
 
 def _format_binding(operator: Scan | Expand) -> str:

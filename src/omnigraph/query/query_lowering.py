@@ -8,7 +8,7 @@ outside, or with one of another block, gets another name here.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from omnigraph.lang.diagnostics import Poll
@@ -21,6 +21,7 @@ from omnigraph.query.logical_plan import (
     Limit,
     Operator,
     Outer,
+    ParameterLimit,
     Plan,
     Project,
     Rank,
@@ -53,6 +54,7 @@ from omnigraph.query.typed_tree import (
     Expr,
     Mutation,
     NearestScore,
+    ParameterValue,
     RrfScore,
     Score,
     SystemName,
@@ -94,7 +96,7 @@ def _lower_rows(read: Read, matched: Operator) -> Operator:
         keys = (OrderKey(read.rank, is_descending), *keys)
     if keys:
         matched = _add_sort(read, matched, keys)
-    return Project(_add_limit(matched, read.limit), read.columns)
+    return Project(_add_limit(matched, read), read.columns)
 
 
 def _lower_aggregated(read: Read, matched: Operator) -> Operator:
@@ -102,14 +104,19 @@ def _lower_aggregated(read: Read, matched: Operator) -> Operator:
         matched = _add_rank(read, matched, read.rank)
     if isinstance(read.rank, NearestScore):
         # Only `nearest` selects: its nearest rows feed the aggregate.
-        matched = _add_limit(_add_sort(read, matched, (OrderKey(read.rank),)), read.limit)
+        matched = _add_limit(
+            _add_sort(read, matched, (OrderKey(read.rank),)), replace(read, offset=None)
+        )
     grouping = GroupLowering(read, list_tiebreak_values(read.pattern))
-    root = _add_limit(grouping.lower_groups(matched), read.limit)
+    root = _add_limit(grouping.lower_groups(matched), read)
     return grouping.project_groups(root)
 
 
 def _add_rank(read: Read, matched: Operator, score: Score) -> Rank:
-    return Rank(matched, score, window=read.limit if isinstance(score, RrfScore) else None)
+    window = None
+    if isinstance(score, RrfScore) and isinstance(read.limit, int):
+        window = read.limit + (read.offset if isinstance(read.offset, int) else 0)
+    return Rank(matched, score, window)
 
 
 def _add_sort(read: Read, matched: Operator, keys: tuple[OrderKey, ...]) -> Sort:
@@ -117,8 +124,11 @@ def _add_sort(read: Read, matched: Operator, keys: tuple[OrderKey, ...]) -> Sort
     return Sort(matched, (*keys, *ties))
 
 
-def _add_limit(operator: Operator, count: int | None) -> Operator:
-    return operator if count is None else Limit(operator, count)
+def _add_limit(operator: Operator, read: Read) -> Operator:
+    count, offset = read.limit, read.offset
+    if isinstance(count, ParameterValue) or isinstance(offset, ParameterValue):
+        return ParameterLimit(operator, count, offset)
+    return operator if count is None and not offset else Limit(operator, count, offset or 0)
 
 
 def list_tiebreak_values(pattern: Pattern) -> tuple[SystemValue, ...]:

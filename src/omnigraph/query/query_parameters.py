@@ -110,6 +110,8 @@ def bind_parameters(
 
 
 def _make_default(parameter: Parameter) -> Value:
+    if parameter.default is not None:
+        return parameter.default.value
     # The bound of a text search must be a number even to be planned.
     is_number = parameter.type.scalar in NUMERIC and not parameter.type.is_nullable
     return 0 if is_number else None
@@ -164,6 +166,8 @@ def _bind_parameter(
     reader: _ParameterCoercion,
 ) -> Value:
     name, type_ = parameter.name, parameter.type
+    if name not in given and parameter.default is not None:
+        return parameter.default.value
     if given.get(name) is None:
         if type_.is_nullable:
             return None

@@ -166,7 +166,9 @@ class _QueryPrinter:
             keys = [_Member(print_order_key(key), key.span) for key in body.order]
             self._print_braces("order", keys, body.order_span, ends_in_comma=False)
         if body.limit is not None:
-            self.add_line(f"limit {body.limit}", body.limit_span, indent=1)
+            self.add_line(f"limit {_print_count(body.limit)}", body.limit_span, indent=1)
+        if body.offset is not None:
+            self.add_line(f"offset {_print_count(body.offset)}", body.offset_span, indent=1)
 
     def _print_having(self, body: ReadBody) -> None:
         """A condition that could be taken for a part of the one before it follows a `;`."""
@@ -294,6 +296,10 @@ class _QueryPrinter:
     def _print_closing(self, text: str, span: Span, *, indent: int) -> None:
         self._lines.add_comments_before(span.start, indent=indent + 1)
         self.add_line(text, span, indent=indent)
+
+
+def _print_count(count: int | Variable) -> str:
+    return str(count) if isinstance(count, int) else print_expr(count)
 
 
 def _collect_annotations(query: Query) -> list[_Member]:

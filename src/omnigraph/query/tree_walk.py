@@ -20,6 +20,7 @@ from omnigraph.query.logical_plan import (
     Limit,
     Operator,
     Outer,
+    ParameterLimit,
     Project,
     Rank,
     Scan,
@@ -181,7 +182,7 @@ def map_chains(root: Operator, change: Callable[[Chain], Iterable[Operator]]) ->
 def expressions_of(operator: Operator) -> tuple[Expr, ...]:
     """The expressions an operator evaluates itself, without those inside its block."""
     match operator:
-        case Unit() | Outer() | Exists() | Limit():
+        case Unit() | Outer() | Exists() | Limit() | ParameterLimit():
             return ()
         case Scan() | Expand():
             return operator.conditions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from omnigraph.lang.tree_nodes import tree_node
 from omnigraph.query.ast import AggregateFunction, CompareOp
-from omnigraph.query.typed_tree import Expr, Mutation, Parameter, ResultType, Score
+from omnigraph.query.typed_tree import Expr, Mutation, Parameter, ResultType, RowCount, Score
 
 # ---- patterns ----
 
@@ -134,7 +134,8 @@ class Read:
     having: tuple[Expr, ...] = ()
     rank: Score | None = None
     order: tuple[OrderKey, ...] = ()
-    limit: int | None = None
+    limit: RowCount | None = None
+    offset: RowCount | None = None
 
 
 CheckedQuery = Read | Mutation

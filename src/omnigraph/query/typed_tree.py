@@ -61,6 +61,10 @@ class ParameterValue:
     type: PropertyType
 
 
+# How many rows: a literal, or a parameter of the request.
+RowCount = int | ParameterValue
+
+
 @tree_node(frozen=True, slots=True)
 class NowValue:
     """The instant of the request."""
@@ -321,10 +325,11 @@ Expr = (
 
 @tree_node(frozen=True, slots=True)
 class Parameter:
-    """A declared parameter."""
+    """A declared parameter; one with a default may be left out."""
 
     name: str
     type: PropertyType
+    default: Constant | None = None
 
 
 @tree_node(frozen=True, slots=True)

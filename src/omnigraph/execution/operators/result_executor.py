@@ -47,7 +47,7 @@ def finish_rows(
         following = steps[number + 1] if number + 1 < len(steps) else None
         match step:
             case plans.Sort(keys=keys):
-                limit = following.count if isinstance(following, plans.Limit) else None
+                limit = following.end if isinstance(following, plans.Limit) else None
                 with context.budget.reserve(len(keys) * rows.num_rows * _INDEX_BYTES):
                     ordered = list(build_sort_keys(keys, rows, context))
                     places = sort_row_indices(ordered, rows.num_rows, limit=limit)
@@ -55,8 +55,8 @@ def finish_rows(
             case plans.Having(conditions=conditions):
                 assert isinstance(rows, GroupedRows), "only groups have columns"
                 rows = _filter_groups(rows, conditions, context)
-            case plans.Limit(count=count):
-                rows = _take_first(rows, count)
+            case plans.Limit(offset=offset, end=end):
+                rows = _cut_rows(rows, offset, end)
             case plans.Aggregate(columns=columns):
                 rows = rows if isinstance(rows, GroupedRows) else group_rows(rows, columns, context)
             case _:
@@ -80,10 +80,11 @@ def _filter_groups(
     return groups if mask.all() else groups.take(np.flatnonzero(mask))
 
 
-def _take_first(rows: Batch | GroupedRows, count: int) -> Batch | GroupedRows:
-    if rows.num_rows <= count:
+def _cut_rows(rows: Batch | GroupedRows, offset: int, end: int | None) -> Batch | GroupedRows:
+    last = rows.num_rows if end is None else min(rows.num_rows, end)
+    if not offset and last == rows.num_rows:
         return rows
-    places: RowIndices = np.arange(count)
+    places: RowIndices = np.arange(min(offset, last), last)
     return rows.take(places)
 
 

@@ -27,7 +27,7 @@ class SplitPlan:
     def rows_max(self) -> int | None:
         """How many rows of the pattern are enough, if any so many are."""
         first = self.steps[0]
-        return first.count if isinstance(first, plans.Limit) else None
+        return first.end if isinstance(first, plans.Limit) else None
 
     @property
     def needed(self) -> frozenset[str]:

@@ -167,8 +167,8 @@ def _rank_rows(query: AnalyzedPlan, batch: Batch, context: ExecutionContext) -> 
 def _find_rank_limit(query: AnalyzedPlan) -> int | None:
     """How many of the best entities are enough; None if all of them are needed."""
     match query.steps:
-        case (Sort(keys=(first, *_)), Limit(count=count), *_):
-            return count if query.rank is not None and first.value == query.rank.score else None
+        case (Sort(keys=(first, *_)), Limit(end=end), *_):
+            return end if query.rank is not None and first.value == query.rank.score else None
         case _:
             return None
 

@@ -28,15 +28,17 @@ class Projection:
 
 @tree_node(frozen=True, slots=True)
 class ReadBody:
-    """`match`, `return`, `having`, `order`, `limit`."""
+    """`match`, `return`, `having`, `order`, `limit`, `offset`."""
 
     clauses: tuple[Clause, ...]
     projections: tuple[Projection, ...]
     having: tuple[Expr, ...] = ()
     order: tuple[OrderKey, ...] = ()
-    limit: int | None = None
+    limit: int | Variable | None = None
+    offset: int | Variable | None = None
     is_distinct: bool = False
     limit_span: Span = field(default=NO_SPAN, compare=False)
+    offset_span: Span = field(default=NO_SPAN, compare=False)
     match_span: Span = field(default=NO_SPAN, compare=False)
     return_span: Span = field(default=NO_SPAN, compare=False)
     having_span: Span = field(default=NO_SPAN, compare=False)
@@ -92,10 +94,11 @@ class MutationBody:
 
 @tree_node(frozen=True, slots=True)
 class Parameter:
-    """`$name: Type`; `name` has no `$`."""
+    """`$name: Type`, or `$name: Type = default`; `name` has no `$`."""
 
     name: Name
     type: PropertyType
+    default: Expr | None = None
     span: Span = field(default=NO_SPAN, compare=False)
 
 

@@ -51,7 +51,7 @@ class _OrderScope:
     context: CheckContext
     scope: Scope
     items: ReturnItems
-    limit: int | None
+    limit: int | ast.Variable | None
     rank: typed_tree.Score | None = None
     by_name: dict[str, ReturnItem] = field(default_factory=dict)
     by_value: dict[typed_tree.Expr, ReturnItem] = field(default_factory=dict)

@@ -8,12 +8,15 @@ from omnigraph.lang.diagnostics import Collector
 from omnigraph.lang.lexer import Mode
 from omnigraph.query import ast, typed_reads, typed_tree
 from omnigraph.query.check.check_context import CheckContext
+from omnigraph.query.check.check_expressions import Target, check_constant, coerce_assigned
 from omnigraph.query.check.check_having import check_having
+from omnigraph.query.check.check_literals import find_parameter_value
 from omnigraph.query.check.check_mutations import check_mutations
 from omnigraph.query.check.check_order import check_order
 from omnigraph.query.check.check_patterns import check_pattern
 from omnigraph.query.check.check_returns import check_items
 from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.property_types import INTEGERS
 
 
 def check_query(
@@ -53,8 +56,27 @@ def _check_read(
         having=having,
         rank=order.rank,
         order=order.keys,
-        limit=body.limit,
+        limit=_check_count(context, "limit", body.limit),
+        offset=_check_count(context, "offset", body.offset),
     )
+
+
+def _check_count(
+    context: CheckContext, word: str, count: int | ast.Variable | None
+) -> typed_tree.RowCount | None:
+    """A number of rows: a literal, or a parameter with an integer."""
+    if count is None or isinstance(count, int):
+        return count
+    value = None
+    if count.name in context.parameters:
+        value = find_parameter_value(context, count.name)
+        if value is None or value.type.scalar in INTEGERS:
+            return value
+    got = f"${count.name} is not a parameter" if value is None else f"got {value.type}"
+    context.report_error(
+        "T121", count.span, f"'{word}' needs an integer or a parameter with one; {got}"
+    )
+    return None
 
 
 def declare_parameters(
@@ -71,11 +93,28 @@ def declare_parameters(
                 hint="remove one of them",
             )
         context.parameters[name] = parameter.type if _is_free(context, parameter) else None
+    # Checked when all are declared: none of them can be the default of another.
+    defaults = {each.name.text: _check_default(context, each) for each in parameters}
     return tuple(
-        typed_tree.Parameter(name, type_)
+        typed_tree.Parameter(name, type_, defaults[name])
         for name, type_ in context.parameters.items()
         if type_ is not None
     )
+
+
+def _check_default(context: CheckContext, parameter: ast.Parameter) -> typed_tree.Constant | None:
+    if parameter.default is None:
+        return None
+    span = parameter.default.span
+    value = check_constant(context, parameter.default)
+    if value is None:
+        return None
+    if not isinstance(value, typed_tree.Constant):
+        context.report_error("T45", span, "the default of a parameter is a literal")
+        return None
+    target = Target(f"${parameter.name.text}", parameter.type)
+    found = coerce_assigned(context, value, target, span)
+    return found if isinstance(found, typed_tree.Constant) else None
 
 
 def _is_free(context: CheckContext, parameter: ast.Parameter) -> bool:

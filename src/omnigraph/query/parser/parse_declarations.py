@@ -20,10 +20,11 @@ from omnigraph.query.ast import (
     Query,
     ReadBody,
     Update,
+    Variable,
 )
 from omnigraph.query.parser.parse_aggregates import LIMIT_MAX, parse_order
 from omnigraph.query.parser.parse_expressions import parse_expr
-from omnigraph.query.parser.parse_literals import expect_expr
+from omnigraph.query.parser.parse_literals import expect_expr, parse_variable
 from omnigraph.query.parser.parse_patterns import parse_block
 from omnigraph.query.parser.query_cursor import RESERVED, QueryCursor
 from omnigraph.query.query_dialect_hints import CLAUSE_HINTS
@@ -44,7 +45,9 @@ _ANNOTATIONS = ("description", "instruction")
 _SCALARS = {scalar.value: scalar for scalar in Scalar}
 _TYPE_NAMES = (*_SCALARS, "Vector")
 _NAME_HINT = "a name is letters, digits and '_'"
-_SECTION_ORDER = "the sections of a query are match, return, having, order, limit, in this order"
+_SECTION_ORDER = (
+    "the sections of a query are match, return, having, order, limit, offset, in this order"
+)
 _SYSTEM_HINT = "system fields are never assigned; the ends of a new edge are 'from' and 'to'"
 _NULL_HINT = "pass a parameter of a nullable type, such as $value: String?"
 MUTATION_WORDS = frozenset({"insert", "update", "delete"})
@@ -136,7 +139,13 @@ def _parse_parameter(cursor: QueryCursor) -> Parameter:
     value = _parse_list_type(cursor) if cursor.is_at("[") else _parse_single_type(cursor)
     is_nullable = cursor.accept("?")
     name = Name(token.text[1:], token.span)
-    return Parameter(name, PropertyType(value, is_nullable), cursor.build_span(token.start))
+    default = None
+    if cursor.is_at("="):
+        cursor.require_lenient(cursor.advance().span, "the default of a parameter")
+        expect_expr(cursor, "the default of the parameter")
+        default = parse_expr(cursor)
+    span = cursor.build_span(token.start)
+    return Parameter(name, PropertyType(value, is_nullable), default, span)
 
 
 def _parse_list_type(cursor: QueryCursor) -> ValueType:
@@ -281,15 +290,18 @@ def _parse_read(cursor: QueryCursor) -> ReadBody:
         order_start = cursor.advance().start
         order = parse_order(cursor, parse_expr)
         order_span = cursor.build_span(order_start)
-    limit, limit_span = _parse_limit(cursor)
+    limit, limit_span = _parse_count(cursor, "limit")
+    offset, offset_span = _parse_count(cursor, "offset")
     return ReadBody(
         clauses,
         projections,
         having,
         order,
         limit,
+        offset,
         is_distinct,
         limit_span,
+        offset_span,
         match_span,
         return_span,
         having_span,
@@ -341,17 +353,23 @@ def _parse_projection(cursor: QueryCursor) -> Projection:
     return Projection(value, alias, span)
 
 
-def _parse_limit(cursor: QueryCursor) -> tuple[int | None, Span]:
-    if not cursor.is_at("limit"):
+def _parse_count(cursor: QueryCursor, word: str) -> tuple[int | Variable | None, Span]:
+    """`limit` or `offset`, and a number of rows."""
+    if not cursor.is_at(word):
         return None, NO_SPAN
-    start = cursor.advance().start
-    hint = None
+    start = cursor.token.start
+    if word == "offset":
+        cursor.require_lenient(cursor.token.span, "'offset'")
+    cursor.advance()
+    what = f"an integer after '{word}'"
     if cursor.token.kind is TokenKind.VARIABLE:
-        hint = "a limit is a written integer, never a parameter"
+        cursor.require_lenient(cursor.token.span, f"a parameter after '{word}'")
+        variable = parse_variable(cursor)
+        return variable, cursor.build_span(start)
     if cursor.token.kind is not TokenKind.INTEGER:
-        cursor.fail("an integer after 'limit'", hint=hint)
-    limit = cursor.expect_integer("an integer after 'limit'", maximum=LIMIT_MAX)
-    return limit, cursor.build_span(start)
+        cursor.fail(what)
+    count = cursor.expect_integer(what, maximum=LIMIT_MAX)
+    return count, cursor.build_span(start)
 
 
 def parse_mutation(cursor: QueryCursor) -> Mutation:

@@ -117,9 +117,10 @@ class ResultStage:
         return ()
 
     @property
-    def _limit(self) -> int | None:
-        counts = [step.count for step in self.split.steps if isinstance(step, plans.Limit)]
-        return min(counts) if counts else None
+    def _limit(self) -> plans.Limit | None:
+        """The last limit: one before a group only chooses what is ranked."""
+        limits = [step for step in self.split.steps if isinstance(step, plans.Limit)]
+        return limits[-1] if limits else None
 
     @property
     def needed_columns(self) -> frozenset[str]:
@@ -148,9 +149,12 @@ class ResultStage:
                 return column.desc_nulls_last() if each.is_descending else column.asc_nulls_first()
 
             data = data.orderBy(*map(key, sort))
-        if self._limit is not None:
+        limit = self._limit
+        if limit is not None and limit.offset:
+            data = data.offset(min(limit.offset, _LIMIT_MAX))
+        if limit is not None and limit.count is not None:
             # More rows than this fit no result: a larger limit leaves out none.
-            data = data.limit(min(self._limit, _LIMIT_MAX))
+            data = data.limit(min(limit.count, _LIMIT_MAX))
         return data.select(*(each.column for each in fields))
 
     def _list_sort_fields(self) -> tuple[SortField, ...]:
@@ -180,7 +184,8 @@ class ResultStage:
         if not keys:
             # One group, which is there even without any row.
             found = step.run(parts.toArrow())
-            return self._decode_result(found.slice(0, self._limit))
+            limit = self._limit or plans.Limit(self.split.pattern, None)
+            return self._decode_result(found.slice(limit.offset, limit.count))
         data = parts.repartition(*(key.field.column for key in keys))
         task = FrameTask((*fields, *(each.field for each in sort)), (step,), is_whole=True)
         return self._decode_result(self._sort_rows(apply_task(data, task), sort, fields).toArrow())
