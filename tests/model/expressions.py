@@ -9,8 +9,10 @@ from typing import Any
 
 from model import functions, search
 from omnigraph.errors import ExecutionError
+from omnigraph.query import tree_walk
 from omnigraph.query import typed_tree as typed
 from omnigraph.query.ast import AggregateFunction, CompareOp, TextFunction
+from omnigraph.query.function_signatures import SIGNATURES
 
 Entity = dict[str, Any]  # Any: `@id`, `@type`, an edge's `@src` and `@dst`, and the properties
 Row = dict[str, Any]  # Any: an entity by variable, a value by column, the score under SCORE
@@ -79,6 +81,25 @@ _MEANING: dict[type[typed.Expr], Callable[[Any, At], Any]] = {
     typed.AllOf: lambda expr, at: min(map(at, expr.operands), key=_TRUTHS.index),
     typed.AnyOf: lambda expr, at: max(map(at, expr.operands), key=_TRUTHS.index),
 }
+
+
+def has_fault(expr: typed.Expr, at: At) -> bool:
+    """Whether an expression is null because a function in it has no value."""
+    parts = list(tree_walk.iter_children(expr))
+    if at(expr) is not None or not parts:
+        return False
+    if isinstance(expr, typed.FunctionValue) and expr.function in ("if", "case"):
+        *branches, chosen = parts
+        for test, value in reversed(list(zip(branches[::2], branches[1::2], strict=True))):
+            chosen = value if at(test) is True else chosen
+        return has_fault(chosen, at)
+    faults = (
+        isinstance(expr, typed.FunctionValue)
+        and expr.function not in ("nullif", "position")
+        and any(each.can_fault for each in SIGNATURES[expr.function])
+        and None not in map(at, parts)
+    )
+    return faults or any(has_fault(part, at) for part in parts)
 
 
 def sort_key(value: Any) -> tuple[int, Any]:

@@ -5,14 +5,21 @@ from typing import Literal, NamedTuple
 
 from dialects import each, export_text, stored
 from model import loading
-from model.expressions import At, Entity, Params, Row
+from model.expressions import At, Entity, Params, Row, has_fault
 from model.reading import Embed, Reader
 from model.store import Store, Type, types_of
 from model.validation import Batch, validate
-from omnigraph.errors import ExecutionError, WriteRefusedError
+from omnigraph.errors import (
+    ExecutionError,
+    KeyConflictError,
+    ValueFaultError,
+    WriteRefusedError,
+)
 from omnigraph.query import logical_plan as plan
 from omnigraph.query import typed_tree as typed
+from omnigraph.query.ast import WriteVerb
 from omnigraph.query.limit_binding import bind_limit, find_parameter_limit, read_limit
+from omnigraph.query.tree_walk import variables_of
 from omnigraph.schema.catalog import EdgeType, NodeType
 
 
@@ -103,16 +110,46 @@ def _run(graph: Store, statement: typed.Statement, params: Params) -> list[Batch
     type_: Type = (graph.catalog.edges if is_edge else graph.catalog.nodes)[statement.type_name]
     if isinstance(statement, typed.DeleteNodes | typed.DeleteEdges):
         return _delete(graph, type_, _selected(graph, type_, statement.conditions, params))
-    values = _assigned(type_, statement.assignments, params)
+    computed = [each for each in statement.assignments if variables_of(each.value)]
+    constant = [each for each in statement.assignments if each not in computed]
+    values = _assigned(type_, constant, At({}, params))
     if isinstance(statement, typed.UpdateNodes):
-        written = [node | values for node in _selected(graph, type_, statement.conditions, params)]
+        written = [
+            node | values | _assigned(type_, computed, At({typed.ROW: node}, params))
+            for node in _selected(graph, type_, statement.conditions, params)
+        ]
     else:
         if isinstance(statement, typed.InsertEdge):
             at = At({}, params)
             values |= {"@src": at(statement.source), "@dst": at(statement.target)}
-        written = [_inserted(graph, type_, values)]
+        written = [_written(graph, type_, values, statement.verb, (computed, params))]
     graph.table(type_).update({entity["@id"]: entity for entity in written})
     return [(type_, written)]
+
+
+def _written(
+    graph: Store,
+    type_: Type,
+    values: Entity,
+    verb: WriteVerb,
+    rest: tuple[list[typed.Assign], Params],
+) -> Entity:
+    """The entity that a verb makes of constant values, and of what reads the old entity."""
+    computed, params = rest
+    is_known = type_.key is not None and None not in (
+        values.get("@src", ""),
+        values.get("@dst", ""),
+    )
+    id_ = graph.entity(type_, values)["@id"] if is_known else None
+    old = graph.table(type_).get(id_) if id_ is not None else None
+    if verb is WriteVerb.CREATE and old is not None:
+        raise KeyConflictError(type_.name, old["@id"])
+    if verb is WriteVerb.UPSERT:
+        nulls = dict.fromkeys(type_.properties)
+        values |= _assigned(type_, computed, At({typed.ROW: old or nulls}, params))
+        if old is not None:
+            return old | values
+    return _inserted(graph, type_, values)
 
 
 def _selected(
@@ -122,10 +159,13 @@ def _selected(
     return [found for found, at in rows if all(at(each) is True for each in conditions)]
 
 
-def _assigned(type_: Type, assignments: Iterable[typed.Assign], params: Params) -> Entity:
+def _assigned(type_: Type, assignments: Iterable[typed.Assign], at: At) -> Entity:
     values: Entity = {}
     for name, expr in ((assign.property, assign.value) for assign in assignments):
-        value, property_type = At({}, params)(expr), type_.properties[name].type
+        value, property_type = at(expr), type_.properties[name].type
+        if value is None and has_fault(expr, at):
+            entity = at.row.get(typed.ROW, {})
+            raise ValueFaultError(type_.name, name, entity_id=entity.get("@id"))
         if value is None and not property_type.is_nullable:
             raise WriteRefusedError(
                 f"cannot assign null to non-nullable property '{name}' of {type_.name}"

@@ -18,6 +18,7 @@
     ├── StoredSchemaError             a graph's accepted schema cannot be read by this program
     ├── WriteRefusedError             a write breaks a rule of the schema; carries its violations
     │   ├── KeyConflictError          a strict insert met an existing entity
+    │   ├── ValueFaultError           an assigned value that cannot be computed
     │   ├── UnusableKeyError          a key value cannot identify an entity; carries its row
     │   └── LoadError                 input records are malformed; carries their places
     ├── ExecutionError                a checked query could not be evaluated
@@ -191,6 +192,7 @@ from omnigraph.errors.write_errors import (
     SchemaMovedError,
     StagingExpiredError,
     UnusableKeyError,
+    ValueFaultError,
     Violation,
     WriteRefusedError,
     format_violations,
@@ -280,6 +282,7 @@ __all__ = [
     "UnknownParameterError",
     "UnsupportedPlatformError",
     "UnusableKeyError",
+    "ValueFaultError",
     "Violation",
     "WriteRefusedError",
     "WrongQueryKindError",

@@ -93,7 +93,7 @@ class KeyConflictError(WriteRefusedError):
 
     code = "key_conflict"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 — one keyword for each field of the error
         self,
         type_name: str,
         entity_id: str,
@@ -102,6 +102,7 @@ class KeyConflictError(WriteRefusedError):
         others: Sequence[Violation] = (),
         count: int | None = None,
         entity_kind: str = "node",
+        hint: str = "use mode 'merge' to replace existing entities",
     ) -> None:
         violations = [self.build_violation(type_name, entity_id, place), *others]
         known = len(violations) if count is None else count
@@ -109,7 +110,7 @@ class KeyConflictError(WriteRefusedError):
             format_violations(violations, known),
             violations=violations,
             count=known,
-            hint="use mode 'merge' to replace existing entities",
+            hint=hint,
         )
         self.entity_kind = entity_kind
         self.type_name = type_name
@@ -122,6 +123,37 @@ class KeyConflictError(WriteRefusedError):
         return Violation(
             "key", message, type_name=type_name, value=entity_id, entity_id=entity_id, place=place
         )
+
+
+class ValueFaultError(WriteRefusedError):
+    """A value that a statement assigns cannot be computed; `count` is at how many entities.
+
+    `entity_id` is the first of them, None where the value is the same for all.
+    """
+
+    code = "value_fault"
+
+    def __init__(
+        self, type_name: str, property_: str, *, entity_id: str | None = None, count: int = 1
+    ) -> None:
+        where = "" if entity_id is None else f" of {type_name} '{entity_id}'"
+        more = f" (and {count - 1} more)" if count > 1 else ""
+        message = (
+            f"{type_name}.{property_}: the value{where} cannot be computed{more}: it divides by "
+            "zero, overflows or converts what cannot be converted"
+        )
+        violation = Violation(
+            "value", message, type_name=type_name, property=property_, entity_id=entity_id
+        )
+        super().__init__(
+            message,
+            violations=[violation],
+            count=count,
+            hint="narrow the condition, or write what is meant then: coalesce(…, 0)",
+        )
+        self.type_name = type_name
+        self.property = property_
+        self.entity_id = entity_id
 
 
 class UnusableKeyError(WriteRefusedError):

@@ -114,6 +114,7 @@ T111 a function is unknown, or does not take so many arguments
 T112 a function cannot take an argument of this type
 T113 values have no common type
 T121 a limit or an offset is not a number of rows
+T123 a verb needs a type with a key
 T125 a condition of `having` reads what the result does not have
 """
 
@@ -143,6 +144,7 @@ L315 a name is declared twice, or clashes with a variable
 L316 digits beyond milliseconds are cut off
 L317 a bare `contains` between variables is read as a filter
 L318 an alias orders rows after `nearest`
+L320 an insert may replace an entity whole
 """
 
 

@@ -7,12 +7,12 @@ _PATTERN = "a traversal is written '$a edge $b'; its direction follows from the 
 _SHAPE = "a query is written: query name() { match { … } return { … } }"
 _ARITHMETIC = "an operator stands between two values"
 _OFFSET = "after 'limit' write: offset 20"
-_INSERT = "'insert' creates a node, or replaces the one that has the same key"
+_INSERT = "'upsert' changes a node that has the same key, or inserts one; 'create' only inserts"
 _KEYWORDS = (
     *("query", "match", "return", "order", "limit", "as", "asc", "desc"),
     *("and", "or", "not", "in", "is", "null", "contains", "starts_with", "true", "false"),
     *("exists", "count", "sum", "avg", "min", "max"),
-    *("insert", "update", "delete", "set", "where"),
+    *("insert", "create", "upsert", "replace", "update", "delete", "set", "where"),
 )
 
 # Wherever something else is expected.
@@ -36,7 +36,7 @@ QUERY_HINTS = {
     "->": _PATTERN,
     **dict.fromkeys(("select", "SELECT", "find", "get"), _SHAPE),
     **dict.fromkeys(("offset", "OFFSET", "skip", "SKIP"), _OFFSET),
-    **dict.fromkeys(("upsert", "UPSERT", "merge", "MERGE", "create", "CREATE", "replace"), _INSERT),
+    **dict.fromkeys(("merge", "MERGE"), _INSERT),
     "group": "a query that returns an aggregate is grouped by everything else it returns",
     "having": "after 'return' write: having { count(*) > 2 }",
     "union": "a query returns one table; join conditions with 'or', or run two queries",

@@ -16,15 +16,17 @@ from omnigraph.lang.diagnostic_views import describe_diagnostic
 from omnigraph.lang.diagnostics import DIAGNOSTICS_MAX, Collector, Diagnostic, Severity
 from omnigraph.lang.lexer import Mode
 from omnigraph.lang.source_text import Source, Span
-from omnigraph.query.ast import Delete, File, MutationBody, Query, Update
+from omnigraph.query.ast import Delete, File, Insert, MutationBody, Query, Update, WriteVerb
 from omnigraph.query.check import check_query
 from omnigraph.query.parser import parse_query_file
 from omnigraph.query.query_descriptor import Descriptor, describe_query
 from omnigraph.query.query_settings import check_settings
 from omnigraph.query.typed_reads import CheckedQuery
-from omnigraph.query.typed_tree import Mutation, UpdateNodes
+from omnigraph.query.typed_tree import InsertNode, Mutation, UpdateNodes
 from omnigraph.schema.catalog import Catalog, NodeType
 
+# Of the properties that an insert may clear.
+_NAMES_SHOWN_MAX = 3
 _SEVERITIES = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 
 
@@ -283,6 +285,8 @@ def _lint_query(query: Query, catalog: Catalog, collector: Collector, mode: Mode
     checked = check_query(query, catalog, collector, mode=mode)
     if isinstance(query.body, MutationBody):
         _lint_mutation(query, query.body, collector)
+        if mode is Mode.LENIENT and not collector.has_errors:
+            _lint_inserts(query.body, catalog, collector)
     if collector.has_errors:
         checked = None
     operation = None if checked is None else describe_query(checked, catalog)
@@ -308,6 +312,27 @@ def _lint_mutation(query: Query, body: MutationBody, collector: Collector) -> No
         )
 
 
+def _lint_inserts(body: MutationBody, catalog: Catalog, collector: Collector) -> None:
+    """Inserts that clear properties of an entity that has the same key already."""
+    for each in body.mutations:
+        if not isinstance(each, Insert) or each.verb is not WriteVerb.INSERT:
+            continue
+        name = each.type_name.text
+        type_ = catalog.nodes.get(name) or catalog.edges.get(name)
+        if type_ is None or type_.key is None:
+            continue
+        given = {assignment.property.text for assignment in each.assignments}
+        if cleared := [f"'{name}'" for name in type_.properties if name not in given]:
+            more = ", …" if len(cleared) > _NAMES_SHOWN_MAX else ""
+            shown = ", ".join(cleared[:_NAMES_SHOWN_MAX]) + more
+            collector.report_warning(
+                "L320",
+                each.type_name.span,
+                f"if the {name} exists, this replaces it whole, without {shown}",
+                hint="write 'upsert' to keep them, 'create' to refuse, or 'replace' to mean it",
+            )
+
+
 # ---- properties that no update sets ----
 
 
@@ -315,14 +340,19 @@ def _find_unset_properties(
     linted: Iterable[QueryResult], source: Source, catalog: Catalog
 ) -> Iterator[LintFinding]:
     updates: dict[str, list[tuple[Query, UpdateNodes]]] = defaultdict(list)
+    patched: dict[str, set[str]] = defaultdict(set)
     for result in linted:
         if isinstance(result.checked, Mutation):
             for statement in result.checked.statements:
                 if isinstance(statement, UpdateNodes):
                     updates[statement.type_name].append((result.query, statement))
+                elif isinstance(statement, InsertNode) and statement.verb is WriteVerb.UPSERT:
+                    given = (each.property for each in statement.assignments)
+                    patched[statement.type_name].update(given)
     for type_name, found in updates.items():
         names = tuple(sorted({query.name.text for query, _ in found}))
         assigned = {each.property for _, update in found for each in update.assignments}
+        assigned |= patched[type_name]
         span = _find_update_span(found[0][0], type_name)
         for name in _iter_updatable(catalog.nodes[type_name]):
             if name not in assigned:

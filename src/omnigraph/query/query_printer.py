@@ -257,10 +257,10 @@ class _QueryPrinter:
                 self.add_line(
                     f"delete {type_name.text} where {print_expr(condition)}", span, indent=1
                 )
-            case Insert(type_name, assignments, span):
+            case Insert(type_name, assignments, verb, span):
                 closing = _last_span_of(span)
                 self._print_assignments(
-                    mutation, f"insert {type_name.text}", ("", closing), assignments
+                    mutation, f"{verb} {type_name.text}", ("", closing), assignments
                 )
             case Update(type_name, assignments, condition, span):
                 closing = Span(condition.span.start, span.end)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from omnigraph.lang.tree_nodes import tree_node
-from omnigraph.query.ast import AggregateFunction, CompareOp, TextFunction
+from omnigraph.query.ast import AggregateFunction, CompareOp, TextFunction, WriteVerb
 from omnigraph.schema.property_types import PropertyType, Scalar, make_scalar_type
 
 Value = None | bool | int | float | str | tuple["Value", ...]
@@ -334,7 +334,11 @@ class Parameter:
 
 @tree_node(frozen=True, slots=True)
 class Assign:
-    """A property and the constant expression it gets."""
+    """A property and the expression it gets.
+
+    That of an update or an upsert may read `ROW`, the entity before the statement, whose properties
+    are null if there was none. All others are constant.
+    """
 
     property: str
     value: Expr
@@ -342,20 +346,22 @@ class Assign:
 
 @tree_node(frozen=True, slots=True)
 class InsertNode:
-    """Insert, or replace by key."""
+    """Write a node; the verb says what happens to one that has its key."""
 
     type_name: str
     assignments: tuple[Assign, ...]
+    verb: WriteVerb = WriteVerb.INSERT
 
 
 @tree_node(frozen=True, slots=True)
 class InsertEdge:
-    """Insert, or replace by key; the ends are physical ids."""
+    """The same for an edge; the ends are physical ids."""
 
     type_name: str
     source: Expr
     target: Expr
     assignments: tuple[Assign, ...]
+    verb: WriteVerb = WriteVerb.INSERT
 
 
 @tree_node(frozen=True, slots=True)

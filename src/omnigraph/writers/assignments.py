@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final, Never, TypeAlias, assert_never
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from omnigraph.errors import Violation, WriteRefusedError
+from omnigraph.errors import ValueFaultError, Violation, WriteRefusedError
 from omnigraph.query import typed_tree
 from omnigraph.rows.evaluator import Params, evaluate_constant
 from omnigraph.schema.catalog import EdgeType, NodeType
@@ -30,6 +31,7 @@ from omnigraph.schema.property_values import (
     describe_float_problem,
 )
 from omnigraph.writers.inputs.value_coercion import arrow_name_of
+from omnigraph.writers.value_faults import find_faults
 
 # What Arrow makes a cell of; a vector is an array of its numbers.
 Cell: TypeAlias = typed_tree.Value | bytes | npt.NDArray[np.float32]
@@ -53,11 +55,13 @@ def evaluate_assignments(
     for assign in assignments:
         name, property_type = assign.property, type_.properties[assign.property].type
         value = evaluate_constant(assign.value, params)
+        if value is None and find_faults(assign.value, _ONE_ROW, params).any():
+            raise ValueFaultError(type_.name, name)
         if value is None and not property_type.is_nullable:
             message = f"cannot assign null to non-nullable property '{name}' of {type_.name}"
             _raise_refused(message, rule="required", type_name=type_.name, property_=name)
         try:
-            cells[name] = None if value is None else _coerce_cell(value, property_type)
+            cells[name] = None if value is None else coerce_cell(value, property_type)
         except ExternalBlobTextError as misfit:
             message = f"{type_.name}.{name}: {misfit}"
             violation = Violation("value", message, type_name=type_.name, property=name)
@@ -70,17 +74,28 @@ def evaluate_assignments(
     return cells
 
 
-def evaluate_insert(
-    type_: NodeType | EdgeType, assignments: Iterable[typed_tree.Assign], params: Params
-) -> dict[str, Cell]:
-    """The same for a new entity, which needs a value for every required property."""
-    cells = evaluate_assignments(type_, assignments, params)
+def require_complete(type_: NodeType | EdgeType, given: Collection[str]) -> None:
+    """Refuse a new entity that lacks a required property."""
     for name, property_ in type_.properties.items():
         # The checker lets a vector be left out that could be embedded; nothing embeds it here.
-        if name not in cells and not property_.type.is_nullable:
+        if name not in given and not property_.type.is_nullable:
             message = f"missing required property '{name}' of {type_.name}"
             _raise_refused(message, rule="required", type_name=type_.name, property_=name)
-    return cells
+
+
+class _OneRow:
+    """A row that constants are evaluated at, and nothing is read of."""
+
+    num_rows = 1
+
+    def get_property(self, variable: str, name: str) -> pa.ChunkedArray:
+        raise AssertionError(f"{variable}.{name} is not constant")
+
+    def get_system_field(self, variable: str, name: typed_tree.SystemName) -> pa.ChunkedArray:
+        raise AssertionError(f"{variable}.@{name} is not constant")
+
+
+_ONE_ROW: Final = _OneRow()
 
 
 def evaluate_end(type_name: str, name: str, expr: typed_tree.Expr, params: Params) -> str:
@@ -98,7 +113,7 @@ def _raise_refused(message: str, *, rule: str, type_name: str, property_: str) -
     raise WriteRefusedError(message, violations=[violation], hint=_HINTS[rule])
 
 
-def _coerce_cell(value: typed_tree.Value, type_: PropertyType) -> Cell:
+def coerce_cell(value: typed_tree.Value, type_: PropertyType) -> Cell:
     """A value as a property keeps it; ValueError if it does not fit."""
     match type_.value:
         case ScalarType(Scalar.BLOB):

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
-from omnigraph.schema.accepted_schema import TypeKey
+from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.storage.tables.pins import Pin
 from omnigraph.storage.tables.row_ids import ROW_ID
 from omnigraph.versioning.effects import ID_COLUMN
@@ -26,6 +26,12 @@ EDGE_COPIES: Final = pa.schema(
 )
 NO_COPIES: Final = COPIES.empty_table()
 NO_EDGE_COPIES: Final = EDGE_COPIES.empty_table()
+
+
+def copies_schema_of(type_key: TypeKey) -> pa.Schema:
+    """The columns of the committed copies of a type."""
+    return EDGE_COPIES if type_key.kind is TypeKind.EDGE else COPIES
+
 
 # Physical columns that a source of rows does not have: which rows of a type, by column.
 AbsentRows: TypeAlias = Mapping[str, np.ndarray[Any, np.dtype[np.bool_]]]

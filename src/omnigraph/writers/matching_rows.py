@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -18,12 +19,14 @@ from omnigraph.execution.type_scan import (
     scan_matching_batches,
 )
 from omnigraph.query import typed_tree
+from omnigraph.rows.columns import TableShape
 from omnigraph.rows.evaluator import Params
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.storage.tables.blob_columns import is_blob
 from omnigraph.storage.tables.row_ids import ROW_ID
 from omnigraph.storage.tables.table_reader import Table
+from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.versioning.footprint import WHOLE, ReadSet
 from omnigraph.versioning.id_sets import IdSet
 from omnigraph.writers.committed_values import read_values
@@ -59,6 +62,32 @@ def find_matching_rows(
         budget.spend_bytes(batch.nbytes)
         batches.append(batch)
     return pa.Table.from_batches(batches, schema=build_rows_schema(shape, names))
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedRows:
+    """The committed rows of one type, as statements look them up by id."""
+
+    view: View
+    shape: TableShape
+    budget: MutationBudget
+
+    def find_rows(self, ids: pa.Array, blobs: Sequence[str]) -> pa.Table:
+        """The rows of some ids: all columns, of blobs only these, and `_rowid`."""
+        plain = [field.name for field in self.shape.schema if not is_blob(field)]
+        table = self.view.open_table(self.shape.type_key)
+        rows = table.find(ID_COLUMN, ids, columns=[*plain, ROW_ID])
+        self.budget.spend_bytes(rows.nbytes)
+        return read_with_blobs(rows, table, blobs, budget=self.budget)
+
+
+def fill_columns(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows with the columns of a schema; those that they lack are null."""
+    columns = [
+        rows[field.name] if field.name in rows.column_names else pa.nulls(rows.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 class SharedRows:

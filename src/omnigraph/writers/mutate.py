@@ -13,6 +13,7 @@ import pyarrow as pa
 from omnigraph.errors import WriteRefusedError
 from omnigraph.ids import generate_ulid
 from omnigraph.query import typed_tree
+from omnigraph.query.ast import WriteVerb
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.rows.evaluator import Params
 from omnigraph.rows.id_predicates import find_equality_value
@@ -28,14 +29,15 @@ from omnigraph.versioning.id_sets import IdSet
 from omnigraph.writers.assignments import (
     Cell,
     ExternalBlobError,
-    evaluate_assignments,
     evaluate_end,
-    evaluate_insert,
+    require_complete,
 )
+from omnigraph.writers.computed_values import RowAssignments, bind_assignments
 from omnigraph.writers.existing_rows import CommittedState
-from omnigraph.writers.graph_change import COPIES, EDGE_COPIES, GraphChange, TypeChange, WriteMode
+from omnigraph.writers.graph_change import GraphChange, TypeChange, WriteMode, copies_schema_of
 from omnigraph.writers.key_cache import KeyCache
 from omnigraph.writers.matching_rows import (
+    CommittedRows,
     MutationBudget,
     SharedRows,
     build_condition_reads,
@@ -53,7 +55,8 @@ _KEY_CELLS = (bool, int, float, str)
 class MutationChange:
     """What a mutation does, how many entities its statements touched, and what they read.
 
-    An empty change needs no commit. Only a mutation of inserts may be prepared again by itself.
+    An empty change needs no commit. Only a mutation of inserts, of any verb, may be prepared
+    again by itself.
     """
 
     change: GraphChange
@@ -117,15 +120,11 @@ class _MutationRun:
     def execute_statement(self, statement: typed_tree.Statement) -> None:
         """Run one statement on what the ones before it left."""
         match statement:
-            case typed_tree.InsertNode(name, assignments):
-                node = self._view.catalog.nodes[name]
-                self._insert_entity(
-                    TypeKind.NODE, node, evaluate_insert(node, assignments, self._params), {}
-                )
-            case typed_tree.InsertEdge(name, _, _, assignments):
-                edge = self._view.catalog.edges[name]
-                cells = evaluate_insert(edge, assignments, self._params)
-                self._insert_entity(TypeKind.EDGE, edge, cells, self._evaluate_ends(statement))
+            case typed_tree.InsertNode(name):
+                self._write_entity(TypeKey(TypeKind.NODE, name), statement, {})
+            case typed_tree.InsertEdge(name):
+                ends = self._evaluate_ends(statement)
+                self._write_entity(TypeKey(TypeKind.EDGE, name), statement, ends)
             case typed_tree.UpdateNodes():
                 self._update_nodes(statement)
             case typed_tree.DeleteNodes(name, conditions):
@@ -145,7 +144,7 @@ class _MutationRun:
         deleted = self._deletions.build_changes()
         change = dict(deleted)
         for type_key, rows in self._pending.items():
-            if (written := rows.build_change(self._committed)) is not None:
+            if (written := rows.build_change()) is not None:
                 change[type_key] = written
         for type_key, deletion in deleted.items():
             self._written[type_key.kind] += len(deletion.deleted)
@@ -167,55 +166,62 @@ class _MutationRun:
             TARGET: evaluate_end(name, "to", statement.target, params),
         }
 
-    def _insert_entity(
+    def _write_entity(
         self,
-        kind: TypeKind,
-        type_: NodeType | EdgeType,
-        cells: Mapping[str, Cell],
+        type_key: TypeKey,
+        statement: typed_tree.InsertNode | typed_tree.InsertEdge,
         ends: Mapping[str, str],
     ) -> None:
-        type_key = TypeKey(kind, type_.name)
-        shape = self._view.get_shape(type_key)
-        row = {shape.columns[name]: cell for name, cell in cells.items()}
+        type_, shape = self._view.types[type_key], self._view.get_shape(type_key)
+        assignments = bind_assignments(type_, shape, statement.assignments, self._params)
+        is_whole = statement.verb is not WriteVerb.UPSERT
+        if is_whole:
+            require_complete(type_, {each.property for each in statement.assignments})
+        row = dict(assignments.cells)
         if ends:
             row |= {SOURCE_COLUMN: ends[SOURCE], TARGET_COLUMN: ends[TARGET]}
-        self._get_pending(type_key).insert_row(
-            _derive_entity_id(shape, type_, {**cells, **ends}), row
-        )
-        self._written[kind] += 1
+        entity_id = _derive_entity_id(shape, type_, row)
+        rows = self._get_pending(type_key)
+        if statement.verb is WriteVerb.CREATE:
+            rows.create_row(entity_id, row)
+        elif is_whole:
+            rows.insert_row(entity_id, row)
+        elif assignments.computed:
+            rows.assign_computed(entity_id, row, assignments)
+        else:
+            rows.assign_row(entity_id, row)
+        self._written[type_key.kind] += 1
 
     def _update_nodes(self, update: typed_tree.UpdateNodes) -> None:
         updated = self._get_updated(update.type_name)
-        shape, rows = updated.shape, updated.rows
+        node, shape, rows = updated.node, updated.shape, updated.rows
         try:
-            values = evaluate_assignments(updated.node, update.assignments, self._params)
+            values = bind_assignments(node, shape, update.assignments, self._params)
         except ExternalBlobError:
-            if self._update_matching(update, shape, {}):
+            if self._update_matching(update, RowAssignments(node, shape, {}, {}, self._params)):
                 raise
             return
-        cells = {shape.columns[name]: cell for name, cell in values.items()}
         asked = self._asked_values[id(update)]
         shared = None if asked is None else self._shared[update.type_name, asked[0]]
         if asked is None or shared is None or not shared.is_worthwhile:
-            count = self._update_matching(update, shape, cells)
-        elif asked[0] == ID_COLUMN and rows.are_single:
-            count = rows.assign_cells(str(asked[1]), cells, shared)
+            count = self._update_matching(update, values)
+        elif asked[0] == ID_COLUMN and rows.are_single and not values.computed:
+            count = rows.assign_cells(str(asked[1]), values.cells, shared)
         else:
-            blobs = [f.name for f in shape.schema if is_blob(f) and f.name not in cells]
+            blobs = [f.name for f in shape.schema if is_blob(f) and f.name not in values.columns]
             found = rows.filter_unwritten(shared.select_rows([asked[1]]))
             table = self._view.open_table(shape.type_key)
             committed = read_with_blobs(found, table, blobs, budget=self._budget)
-            count = rows.update_matching(committed, update.conditions, cells, self._params)
+            count = rows.update_matching(committed, update.conditions, values, self._params)
         self._written[TypeKind.NODE] += count
 
-    def _update_matching(
-        self, update: typed_tree.UpdateNodes, shape: TableShape, cells: Mapping[str, Cell]
-    ) -> int:
-        """Assign cells to all rows that satisfy conditions, whatever these are."""
+    def _update_matching(self, update: typed_tree.UpdateNodes, values: RowAssignments) -> int:
+        """Assign values to all rows that satisfy conditions, whatever these are."""
         view, params, conditions = self._view, self._params, update.conditions
-        type_key = shape.type_key
-        kept = [field for field in shape.schema if field.name not in cells]
-        plain = [field.name for field in kept if not is_blob(field)]
+        shape, type_key = values.shape, values.shape.type_key
+        kept = [field for field in shape.schema if field.name not in values.columns]
+        plain = [f.name for f in shape.schema if f.name in values.computed or f in kept]
+        plain = [name for name in plain if not is_blob(shape.schema.field(name))]
         blobs = [field.name for field in kept if is_blob(field)]
         rows, budget = self._get_pending(type_key), self._budget
         found = find_matching_rows(view, type_key, conditions, params, columns=plain, budget=budget)
@@ -225,11 +231,13 @@ class _MutationRun:
         self._reads.append(
             {str(type_key): build_condition_reads(view, type_key, conditions, params)}
         )
-        return rows.update_matching(committed, conditions, cells, params)
+        return rows.update_matching(committed, conditions, values, params)
 
     def _get_pending(self, type_key: TypeKey) -> PendingRows:
         if type_key not in self._pending:
-            self._pending[type_key] = PendingRows(self._view.get_shape(type_key))
+            view = self._view
+            rows = CommittedRows(view, view.get_shape(type_key), self._budget)
+            self._pending[type_key] = PendingRows(view.types[type_key], rows, self._committed)
         return self._pending[type_key]
 
     def _get_updated(self, type_name: str) -> _UpdatedType:
@@ -276,10 +284,10 @@ class _MutationRun:
 def _derive_entity_id(
     shape: TableShape, type_: NodeType | EdgeType, cells: Mapping[str, Cell]
 ) -> str:
-    """The id that follows from the key, or a fresh one."""
+    """The id that follows from the key among the cells of a row, or a fresh one."""
     if not shape.key:
         return generate_ulid()
-    texts = [_format_key_member(type_, name, cells[name]) for name in shape.key]
+    texts = [_format_key_member(type_, name, cells[column]) for name, column in shape.key.items()]
     return texts[0] if len(texts) == 1 else encode_composite_id(texts)
 
 
@@ -325,7 +333,7 @@ class Deletions:
 
     def delete_ids(self, type_key: TypeKey, ids: pa.Array) -> None:
         """Delete the entities of a type that have one of some ids, as far as they exist."""
-        columns = [*_copies_schema_of(type_key).names]
+        columns = [*copies_schema_of(type_key).names]
         found = self._view.open_table(type_key).find(ID_COLUMN, ids, columns=columns)
         self._budget.spend_bytes(found.nbytes)
         self._add_found(type_key, found)
@@ -336,7 +344,7 @@ class Deletions:
         for (type_key, column), values in self._asked.items():
             wanted = pa.array(dict.fromkeys(values), pa.utf8())
             found = self._view.open_table(type_key).find(
-                column, wanted, columns=_copies_schema_of(type_key).names
+                column, wanted, columns=copies_schema_of(type_key).names
             )
             self._budget.spend_bytes(found.nbytes)
             self._add_found(type_key, found)
@@ -399,12 +407,8 @@ class Deletions:
 
     def _add_found(self, type_key: TypeKey, found: pa.Table) -> None:
         if found.num_rows:
-            schema = _copies_schema_of(type_key)
+            schema = copies_schema_of(type_key)
             self._found.setdefault(type_key, []).append(found.select(schema.names).cast(schema))
-
-
-def _copies_schema_of(type_key: TypeKey) -> pa.Schema:
-    return EDGE_COPIES if type_key.kind is TypeKind.EDGE else COPIES
 
 
 def _deduplicate_rows(found: Sequence[pa.Table]) -> pa.Table:

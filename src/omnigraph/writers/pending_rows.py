@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.errors import VIOLATIONS_SHOWN_MAX, KeyConflictError
 from omnigraph.execution.type_scan import evaluate_conditions
 from omnigraph.query import typed_tree
-from omnigraph.rows.columns import TableShape
 from omnigraph.rows.evaluator import Params
+from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.tables.blob_columns import is_blob
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.writers.assignments import Cell
+from omnigraph.writers.assignments import Cell, require_complete
+from omnigraph.writers.computed_values import RowAssignments
 from omnigraph.writers.existing_rows import CommittedState
 from omnigraph.writers.graph_change import (
-    COPIES,
-    NO_COPIES,
     NO_IDS,
     TypeChange,
     WriteMode,
     combine_column,
+    copies_schema_of,
 )
-from omnigraph.writers.matching_rows import SharedRows
+from omnigraph.writers.matching_rows import CommittedRows, SharedRows, fill_columns
 
-# One chunk of equal cells, which a column repeats by reference however long it is.
-_CHUNK_ROWS: Final = 65_536
-_CHUNK_BYTES: Final = 16 * 1024 * 1024
+_Mask: TypeAlias = npt.NDArray[np.bool_]
+
 # Chunks of rows that statements wrote, before they are joined: joining copies them all.
 _CHUNKS_MAX: Final = 8
 
@@ -37,12 +38,22 @@ _CHUNKS_MAX: Final = 8
 class PendingRows:
     """The newest row of every entity that a mutation has written to one type."""
 
-    def __init__(self, shape: TableShape) -> None:
-        self._shape = shape
+    def __init__(
+        self, type_: NodeType | EdgeType, committed: CommittedRows, state: CommittedState
+    ) -> None:
+        self._type = type_
+        self._shape = committed.shape
+        self._copies = copies_schema_of(committed.shape.type_key)
+        self._committed = committed
+        self._state = state
         self._rows: pa.Table | None = None
         # Single rows by id, not in `_rows` yet: a mutation of many inserts makes one table.
         self._inserted: dict[str, Mapping[str, Cell]] = {}
         self._keyed: set[str] = set()
+        # Entities that must be new, as far as that has not been looked up.
+        self._created: list[str] = []
+        # What upserts assign to single entities that are not in `_rows` yet, by id.
+        self._patched: dict[str, dict[str, Cell]] = {}
         # What is assigned to single committed entities that are not in `_rows` yet, by id.
         self._assigned: dict[str, dict[str, Cell]] = {}
         self._shared: SharedRows | None = None
@@ -55,8 +66,42 @@ class PendingRows:
         """Write one row, given by column; columns left out are null."""
         self._inserted[entity_id] = {ID_COLUMN: entity_id, **cells}
         self._assigned.pop(entity_id, None)
+        self._patched.pop(entity_id, None)
         if self._shape.key:
             self._keyed.add(entity_id)
+
+    def create_row(self, entity_id: str, cells: Mapping[str, Cell]) -> None:
+        """The same of an entity that must not exist."""
+        if self._shape.key:
+            if any(entity_id in each for each in (self._inserted, self._assigned, self._patched)):
+                raise self._build_conflict([entity_id])
+            self._created.append(entity_id)
+        self.insert_row(entity_id, cells)
+
+    def assign_row(self, entity_id: str, cells: Mapping[str, Cell]) -> None:
+        """Assign cells to an entity, which is made if it does not exist."""
+        if entity_id in self._inserted:
+            self._inserted[entity_id] = {**self._inserted[entity_id], **cells}
+            return
+        earlier = self._patched.get(entity_id) or self._assigned.pop(entity_id, {})
+        self._patched[entity_id] = {**earlier, **cells}
+
+    def assign_computed(
+        self, entity_id: str, cells: Mapping[str, Cell], assignments: RowAssignments
+    ) -> None:
+        """Assign values that are computed from the entity as it is, or from nulls."""
+        self._flush_inserted()
+        names = {*cells, *assignments.columns}
+        current, is_there = self._align_rows([entity_id], names)
+        given = {**cells, **assignments.cells}
+        if not is_there[0]:
+            members = {column: name for name, column in self._shape.columns.items()}
+            require_complete(self._type, {members.get(name, name) for name in names})
+        seen = _overlay_rows(current, [{ID_COLUMN: entity_id}], self._shape.schema)
+        written = assignments.assign(seen)
+        self._replace_rows(
+            _overlay_rows(written, [{ID_COLUMN: entity_id, **given}], written.schema)
+        )
 
     @property
     def are_single(self) -> bool:
@@ -66,8 +111,8 @@ class PendingRows:
     def assign_cells(self, entity_id: str, cells: Mapping[str, Cell], shared: SharedRows) -> int:
         """Assign cells to one entity, as it is now; how many there are of it: one or none."""
         assert self.are_single
-        if entity_id in self._inserted:
-            self._inserted[entity_id] = {**self._inserted[entity_id], **cells}
+        if entity_id in self._inserted or entity_id in self._patched:
+            self.assign_row(entity_id, cells)
         elif entity_id in shared:
             self._shared = shared
             self._assigned.setdefault(entity_id, {}).update(cells)
@@ -86,10 +131,10 @@ class PendingRows:
         self,
         committed: pa.Table,
         conditions: Sequence[typed_tree.Expr],
-        cells: Mapping[str, Cell],
+        assignments: RowAssignments,
         params: Params,
     ) -> int:
-        """Assign cells to all matching rows: committed ones with their row ids, and pending."""
+        """Assign values to all matching rows: committed ones with their row ids, and pending."""
         self._flush_inserted()
         matched = [committed]
         if self._rows is not None:
@@ -97,8 +142,7 @@ class PendingRows:
             matched = [committed, self._rows.filter(is_touched)]
             if matched[1].num_rows:
                 self._supersede_rows(self._rows.filter(pc.invert(is_touched)))
-        schema = self._shape.schema
-        parts = [_assign_columns(rows, cells, schema) for rows in matched if rows.num_rows]
+        parts = [assignments.assign(rows) for rows in matched if rows.num_rows]
         if not parts:
             return 0
         written = pa.concat_tables(parts)
@@ -107,10 +151,10 @@ class PendingRows:
         if written.num_rows > 1:
             self._batches.append(written)
         if committed.num_rows:
-            self._found.append(committed.select(COPIES.names).cast(COPIES))
+            self._found.append(self._select_copies(committed))
         return int(written.num_rows)
 
-    def build_change(self, committed: CommittedState) -> TypeChange | None:
+    def build_change(self) -> TypeChange | None:
         """What was done to the type; None if nothing was."""
         self._flush_inserted()
         if self._rows is None:
@@ -121,34 +165,103 @@ class PendingRows:
             mode=WriteMode.INSERT if is_only_new else WriteMode.UPSERT,
             rows=self._rows,
             deleted=NO_IDS,
-            known_copies=self._find_known_copies(committed),
+            known_copies=self._find_known_copies(),
             batches=tuple(self._replaced_batches),
         )
 
-    def _find_known_copies(self, committed: CommittedState) -> pa.Table | None:
+    def _find_known_copies(self) -> pa.Table | None:
         """The committed copies of all rows; None if the reader has to look them up."""
         if not self._keyed:
             # A fresh id has no committed copy.
-            return pa.concat_tables([NO_COPIES, *self._found])
+            return pa.concat_tables([self._copies.empty_table(), *self._found])
         if not self._found:
             return None
         found = pa.concat_tables(self._found)
         inserted = pa.array(sorted(self._keyed), pa.utf8())
         unknown = inserted.filter(pc.invert(_are_in(inserted, found)))
-        copies = committed.find_copies(self._shape.type_key, unknown)
-        return pa.concat_tables([found, copies.select(COPIES.names).cast(COPIES)])
+        copies = self._state.find_copies(self._shape.type_key, unknown, self._copies.empty_table())
+        return pa.concat_tables([found, self._select_copies(copies)])
 
     def _flush_inserted(self) -> None:
+        self._require_new()
         self._flush_assigned()
-        if not self._inserted:
+        self._flush_patched()
+        if self._inserted:
+            inserted = _build_table(self._inserted.values(), self._shape.schema)
+            self._inserted = {}
+            self._replace_rows(inserted)
+
+    def _require_new(self) -> None:
+        if not self._created:
             return
-        inserted = _build_table(self._inserted.values(), self._shape.schema)
-        self._inserted = {}
+        created, self._created = pa.array(self._created, pa.utf8()), []
+        is_there = self._state.find_existing(self._shape.type_key, created)
         if self._rows is not None:
-            is_replaced = _are_in(self._rows[ID_COLUMN], inserted)
+            is_there = pc.or_(is_there, _are_in(created, self._rows))
+        if is_there.true_count:
+            raise self._build_conflict(created.filter(is_there).to_pylist())
+
+    def _build_conflict(self, ids: Sequence[str]) -> KeyConflictError:
+        type_key, first = self._shape.type_key, ids[0]
+        others = [
+            KeyConflictError.build_violation(type_key.name, each, None)
+            for each in ids[1:VIOLATIONS_SHOWN_MAX]
+        ]
+        return KeyConflictError(
+            type_key.name,
+            first,
+            others=others,
+            count=len(ids),
+            entity_kind=str(type_key.kind),
+            hint="write 'upsert' to change what exists, or 'replace' to write it anew",
+        )
+
+    def _flush_patched(self) -> None:
+        if not self._patched:
+            return
+        patched, self._patched = self._patched, {}
+        cells = [{ID_COLUMN: entity_id, **each} for entity_id, each in patched.items()]
+        always = set.intersection(*map(set, cells))
+        rows, is_there = self._align_rows(list(patched), always)
+        if not is_there.all():
+            self._require_complete([cells[at] for at in np.flatnonzero(~is_there)])
+        self._replace_rows(_overlay_rows(rows, cells, self._shape.schema))
+
+    def _require_complete(self, new: Sequence[Mapping[str, Cell]]) -> None:
+        names = {column: name for name, column in self._shape.columns.items()}
+        for given in {frozenset(cells): cells for cells in new}.values():
+            require_complete(self._type, {names.get(column, column) for column in given})
+
+    def _align_rows(
+        self, entity_ids: Sequence[str], assigned: Collection[str]
+    ) -> tuple[pa.Table, _Mask]:
+        """The rows of entities as they are, in this order, and which of them there are.
+
+        Of those that there are not, everything is null; blobs that are assigned are not read.
+        """
+        wanted = pa.array(entity_ids, pa.utf8())
+        unwritten = wanted
+        if self._rows is not None:
+            unwritten = wanted.filter(pc.invert(_are_in(wanted, self._rows)))
+        blobs = [f.name for f in self._shape.schema if is_blob(f) and f.name not in assigned]
+        committed = self._committed.find_rows(unwritten, blobs)
+        if committed.num_rows:
+            self._found.append(self._select_copies(committed))
+        rows = fill_columns(committed, self._shape.schema)
+        if self._rows is not None:
+            rows = pa.concat_tables(
+                [self._rows.filter(_are_in(self._rows[ID_COLUMN], wanted)), rows]
+            )
+        places = pc.index_in(wanted, value_set=combine_column(rows[ID_COLUMN]))
+        return rows.take(places), np.asarray(places.is_valid())
+
+    def _replace_rows(self, rows: pa.Table) -> None:
+        """Write rows, which take the place of those with their ids."""
+        if self._rows is not None:
+            is_replaced = _are_in(self._rows[ID_COLUMN], rows)
             if pc.any(is_replaced).as_py():
                 self._supersede_rows(self._rows.filter(pc.invert(is_replaced)))
-        self._add_rows(inserted)
+        self._add_rows(rows)
 
     def _flush_assigned(self) -> None:
         if not self._assigned or self._shared is None:
@@ -157,9 +270,11 @@ class PendingRows:
         schema, cells = self._shape.schema, list(assigned.values())
         blobs = [f.name for f in schema if is_blob(f) and any(f.name not in each for each in cells)]
         committed = self._shared.select_rows(assigned, blobs=blobs)
-        columns = [_overlay_column(committed, cells, field) for field in schema]
-        self._add_rows(pa.Table.from_arrays(columns, schema=schema))
-        self._found.append(committed.select(COPIES.names).cast(COPIES))
+        self._add_rows(_overlay_rows(committed, cells, schema))
+        self._found.append(self._select_copies(committed))
+
+    def _select_copies(self, rows: pa.Table) -> pa.Table:
+        return rows.select(self._copies.names).cast(self._copies)
 
     def _supersede_rows(self, kept: pa.Table) -> None:
         self._rows = kept
@@ -176,8 +291,9 @@ class PendingRows:
             self._rows = self._rows.combine_chunks()
 
 
-def _are_in(ids: pa.Array | pa.ChunkedArray, rows: pa.Table) -> pa.Array | pa.ChunkedArray:
-    return pc.is_in(ids, value_set=rows[ID_COLUMN])
+def _are_in(ids: pa.Array | pa.ChunkedArray, rows: pa.Table | pa.Array) -> pa.Array:
+    known = rows[ID_COLUMN] if isinstance(rows, pa.Table) else rows
+    return pc.is_in(ids, value_set=known)
 
 
 def _build_table(rows: Collection[Mapping[str, Cell]], schema: pa.Schema) -> pa.Table:
@@ -188,6 +304,14 @@ def _build_table(rows: Collection[Mapping[str, Cell]], schema: pa.Schema) -> pa.
         columns = [row.field(at) for at in range(len(schema))]
     else:
         columns = [pa.array([cells.get(f.name) for cells in rows], f.type) for f in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _overlay_rows(
+    rows: pa.Table, cells: Sequence[Mapping[str, Cell]], schema: pa.Schema
+) -> pa.Table:
+    """Rows where each may be given other cells."""
+    columns = [_overlay_column(rows, cells, field) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
@@ -204,24 +328,3 @@ def _overlay_column(
     count = len(cells)
     both = pa.concat_arrays([assigned, combine_column(rows[field.name])])
     return both.take(pa.array(np.where(given, 0, count) + np.arange(count)))
-
-
-def _assign_columns(rows: pa.Table, cells: Mapping[str, Cell], schema: pa.Schema) -> pa.Table:
-    """The rows with some columns replaced by one cell each."""
-    columns = [
-        _repeat_cell(cells[field.name], field.type, rows.num_rows)
-        if field.name in cells
-        else rows[field.name]
-        for field in schema
-    ]
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _repeat_cell(cell: Cell, type_: pa.DataType, count: int) -> pa.ChunkedArray:
-    """A column of equal cells; it takes the memory of one chunk."""
-    one = pa.array([cell], type_)
-    chunk_rows = max(1, min(count, _CHUNK_ROWS, _CHUNK_BYTES // max(one.nbytes, 1)))
-    chunk = pa.repeat(one[0], chunk_rows)
-    whole, rest = divmod(count, chunk_rows)
-    chunks = [chunk] * whole + ([chunk.slice(0, rest)] if rest else [])
-    return pa.chunked_array(chunks, type_)

@@ -144,7 +144,7 @@ def test_a_mutation_without_parameters_is_warned_about_and_a_read_is_not() -> No
 def test_a_mutation_that_mixes_writes_and_deletes_is_warned_about() -> None:
     text = (
         "query swap($n: String) { delete Person where name = $n\n"
-        '  insert Person { name: $n, city: "x" } }'
+        '  create Person { name: $n, city: "x" } }'
     )
     (finding,) = document(text)["findings"]
     assert finding["code"] == "L203"
@@ -236,7 +236,7 @@ def _mutation(random: Random, name: str) -> str:
     node = f"N{random.randrange(17)}"
     written = random.choice(
         [
-            f"insert {node} {{ name: $n, size: 3, note: $n }}",
+            f"create {node} {{ name: $n, size: 3, note: $n }}",
             f"update {node} set {{ size: 3, note: $n, day: $d }} where name = $n",
             f"delete {node} where name = $n or size is null",
         ]
@@ -255,7 +255,7 @@ def test_a_thousand_queries_over_a_large_schema_are_linted() -> None:
 
 def test_the_findings_of_a_file_are_bounded_and_all_of_them_are_counted() -> None:
     warnings = [
-        f'query w{at}() {{ insert Person {{ name: "n", city: "c" }} }}' for at in range(150)
+        f'query w{at}() {{ create Person {{ name: "n", city: "c" }} }}' for at in range(150)
     ]
     errors = [f"query e{at}() {{ match {{ $p: Nobody }} return {{ $p }} }}" for at in range(150)]
     report = lint("\n".join([*warnings, *errors]))

@@ -11,7 +11,7 @@ from omnigraph.errors import ExecutionError, WriteRefusedError
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.storage import open_objects
 from omnigraph.versioning import WHOLE, IdSet, Log, ReadSet, make_mark
-from omnigraph.writers import pending_rows
+from omnigraph.writers import computed_values
 from omnigraph.writers.graph_change import WriteMode
 from omnigraph.writers.key_cache import KeyCache
 from omnigraph.writers.mutate import run_mutation
@@ -287,11 +287,11 @@ def test_one_statement_may_not_write_a_unique_value_twice_even_for_a_moment(
 def test_long_columns_of_one_value_take_the_memory_of_one_chunk(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    column = pending_rows._repeat_cell("x" * 100, pa.utf8(), 1_000_000)
+    column = computed_values.repeat_cell("x" * 100, pa.utf8(), 1_000_000)
     assert (len(column), column.unique().to_pylist()) == (1_000_000, ["x" * 100])
     assert len({chunk.buffers()[2].address for chunk in column.chunks}) == 1
-    monkeypatch.setattr(pending_rows, "_CHUNK_BYTES", 1000)
-    column = pending_rows._repeat_cell(b"y" * 400, pa.large_binary(), 5)
+    monkeypatch.setattr(computed_values, "_CHUNK_BYTES", 1000)
+    column = computed_values.repeat_cell(b"y" * 400, pa.large_binary(), 5)
     assert column.to_pylist() == [b"y" * 400] * 5
     assert column.num_chunks == 3
 

@@ -42,6 +42,7 @@ from omnigraph.query.ast.query_declarations import (
     Statement,
     Traversal,
     Update,
+    WriteVerb,
 )
 from omnigraph.query.ast.query_expressions import (
     AggregateCall,
@@ -167,4 +168,5 @@ __all__ = [
     "Traversal",
     "Update",
     "Variable",
+    "WriteVerb",
 ]

@@ -54,12 +54,25 @@ class Assignment:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
+class WriteVerb(StrEnum):
+    """What happens to an entity that has the key of the written one."""
+
+    # It is replaced whole; `insert` is the name that the reference language has for it.
+    INSERT = "insert"
+    REPLACE = "replace"
+    # It must not exist.
+    CREATE = "create"
+    # Only what is assigned changes.
+    UPSERT = "upsert"
+
+
 @tree_node(frozen=True, slots=True)
 class Insert:
-    """`insert Type { … }`."""
+    """`insert Type { … }`, or another verb that may make an entity."""
 
     type_name: Name
     assignments: tuple[Assignment, ...]
+    verb: WriteVerb = WriteVerb.INSERT
     span: Span = field(default=NO_SPAN, compare=False)
 
 

@@ -6,9 +6,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import assert_never
 
+from omnigraph.lang.source_text import Span
 from omnigraph.query import ast, typed_tree
+from omnigraph.query.ast import WriteVerb
 from omnigraph.query.check.check_context import CheckContext
 from omnigraph.query.check.check_expressions import (
+    Leaf,
     LeafExpr,
     Target,
     check_constant,
@@ -16,6 +19,7 @@ from omnigraph.query.check.check_expressions import (
     check_expression,
     coerce_assigned,
 )
+from omnigraph.query.check.check_functions import is_null
 from omnigraph.query.check.check_literals import refuse_variable
 from omnigraph.query.check.check_operators import check_boolean
 from omnigraph.query.check.variable_scope import EDGE_FIELDS, NODE_FIELDS, Owner, refuse_property
@@ -49,6 +53,7 @@ def _check_mutation(context: CheckContext, mutation: ast.Mutation) -> typed_tree
         return None
     match mutation:
         case ast.Insert():
+            _require_key(context, mutation, target)
             if isinstance(target, NodeType):
                 return _check_insert_node(context, mutation, target)
             return _check_insert_edge(context, mutation, target)
@@ -83,28 +88,55 @@ def _find_type(context: CheckContext, name: Name) -> NodeType | EdgeType | None:
 # ---- insert and update ----
 
 
+def _require_key(context: CheckContext, insert: ast.Insert, type_: NodeType | EdgeType) -> None:
+    if insert.verb in (WriteVerb.UPSERT, WriteVerb.REPLACE) and type_.key is None:
+        context.report_error(
+            "T123",
+            insert.type_name.span,
+            f"'{insert.verb}' needs a type with a key, and {type_.name} has none",
+            hint="write 'insert' for a new entity, or 'update … where' for those that exist",
+        )
+
+
+def _make_old_leaf(context: CheckContext, type_: NodeType | EdgeType) -> Leaf:
+    """The leaves of a value that may read the entity as it is before the statement."""
+
+    def leaf(expr: LeafExpr) -> typed_tree.Expr | None:
+        return _check_own_leaf(context, type_, expr, "a value")
+
+    return leaf
+
+
 def _check_insert_node(
     context: CheckContext, insert: ast.Insert, node: NodeType
 ) -> typed_tree.InsertNode | None:
     errors_before = context.errors
-    assignments = _check_assignments(context, insert.assignments, node)
+    assignments = _check_assignments(
+        context, insert.assignments, node, leaf=_leaf_of(context, insert, node)
+    )
     _check_complete(context, insert, node, needed=())
     if context.errors > errors_before:
         return None
-    return typed_tree.InsertNode(node.name, assignments)
+    return typed_tree.InsertNode(node.name, assignments, insert.verb)
 
 
 def _check_insert_edge(
     context: CheckContext, insert: ast.Insert, edge: EdgeType
 ) -> typed_tree.InsertEdge | None:
     errors_before = context.errors
-    values = _check_assignments(context, insert.assignments, edge, ends=_ENDS)
+    values = _check_assignments(
+        context, insert.assignments, edge, ends=_ENDS, leaf=_leaf_of(context, insert, edge)
+    )
     _check_complete(context, insert, edge, needed=tuple(_ENDS))
     if context.errors > errors_before:
         return None
     ends = {each.property: each.value for each in values if each.property in _ENDS}
     properties = tuple(each for each in values if each.property not in _ENDS)
-    return typed_tree.InsertEdge(edge.name, ends["from"], ends["to"], properties)
+    return typed_tree.InsertEdge(edge.name, ends["from"], ends["to"], properties, insert.verb)
+
+
+def _leaf_of(context: CheckContext, insert: ast.Insert, type_: NodeType | EdgeType) -> Leaf | None:
+    return _make_old_leaf(context, type_) if insert.verb is WriteVerb.UPSERT else None
 
 
 def _check_update(
@@ -128,7 +160,8 @@ def _check_update(
                 f"cannot update @key property '{name.text}' of {target.name}",
                 hint="delete the node and insert it under its new key",
             )
-    assignments = _check_assignments(context, update.assignments, target)
+    leaf = None if context.is_strict else _make_old_leaf(context, target)
+    assignments = _check_assignments(context, update.assignments, target, leaf=leaf)
     condition = _check_where(context, target, update.condition)
     if condition is None or context.errors > errors_before:
         return None
@@ -141,8 +174,13 @@ def _check_assignments(
     type_: NodeType | EdgeType,
     *,
     ends: Collection[str] = (),
+    leaf: Leaf | None = None,
 ) -> tuple[typed_tree.Assign, ...]:
-    """The values of properties of a type, and of the ends of an inserted edge."""
+    """The values of properties of a type, and of the ends of an inserted edge.
+
+    Without `leaf` the values are constants. Keys and ends, which identify the entity, always are.
+    """
+    fixed = {*ends, *(type_.key or ())}
     seen: set[str] = set()
     checked: list[typed_tree.Assign] = []
     for assignment in assignments:
@@ -150,7 +188,10 @@ def _check_assignments(
         if name.text in seen:
             context.report_error("T13", name.span, f"property '{name.text}' is assigned twice")
         seen.add(name.text)
-        value = check_constant(context, assignment.value)
+        if leaf is None or name.text in fixed:
+            value = check_constant(context, assignment.value)
+        else:
+            value = check_expression(context, assignment.value, leaf)
         found = typed_tree.STRING if name.text in ends else _find_property_type(type_, name.text)
         if found is None:
             owner = _owner_of(type_)
@@ -173,10 +214,21 @@ def _check_stored(
     context: CheckContext, value: typed_tree.Expr, target: Target, assignment: ast.Assignment
 ) -> typed_tree.Expr | None:
     span = assignment.value.span
+    if is_null(value):
+        return _check_null(context, target, span)
     stored = coerce_assigned(context, value, target, span)
     if stored is None or not check_enum_member(context, stored, target, span):
         return None
     return stored
+
+
+def _check_null(context: CheckContext, target: Target, span: Span) -> typed_tree.Expr | None:
+    if target.type.is_nullable:
+        return typed_tree.Constant(None, target.type)
+    context.report_error(
+        "T3", span, f"'{target.name}' is {target.type}, which is never null", hint="give it a value"
+    )
+    return None
 
 
 def _check_complete(
@@ -185,17 +237,21 @@ def _check_complete(
     type_: NodeType | EdgeType,
     needed: Collection[str],
 ) -> None:
+    """Report what a new entity needs and is not given; of an upsert, what identifies the entity."""
     given = {assignment.property.text for assignment in insert.assignments}
     # An end that was given under its field name has been refused there.
     misnamed = {name for name in needed if _ENDS[name] in given - type_.properties.keys()}
     missing = [name for name in needed if name not in given | misnamed]
     for name, found in type_.properties.items():
         is_embedded = found.embed is not None and found.embed.source in given
-        if name not in given and not found.type.is_nullable and not is_embedded:
+        is_identity = insert.verb is not WriteVerb.UPSERT or name in (type_.key or ())
+        if name not in given and not found.type.is_nullable and not is_embedded and is_identity:
             missing.append(name)
     if missing:
         shown = ", ".join(f"'{name}'" for name in missing)
-        context.report_error("T12", insert.type_name.span, f"insert of {type_.name} misses {shown}")
+        context.report_error(
+            "T12", insert.type_name.span, f"{insert.verb} of {type_.name} misses {shown}"
+        )
 
 
 # ---- where ----
@@ -208,15 +264,16 @@ def _check_where(
         return None
 
     def leaf(expr: LeafExpr) -> typed_tree.Expr | None:
-        return _check_where_leaf(context, target, expr)
+        return _check_own_leaf(context, target, expr, "'where'")
 
     value = check_expression(context, condition, leaf)
     return check_boolean(context, (value, condition.span), "'where'")
 
 
-def _check_where_leaf(
-    context: CheckContext, target: NodeType | EdgeType, leaf: LeafExpr
+def _check_own_leaf(
+    context: CheckContext, target: NodeType | EdgeType, leaf: LeafExpr, position: str
 ) -> typed_tree.Expr | None:
+    """A property or field of the entity that a statement is about."""
     match leaf:
         case ast.Identifier():
             return _check_own_property(context, target, leaf)
@@ -239,7 +296,7 @@ def _check_where_leaf(
             )
         case _:
             context.report_error(
-                "T44", leaf.span, "an aggregate, search or rank call cannot stand in 'where'"
+                "T44", leaf.span, f"an aggregate, search or rank call cannot stand in {position}"
             )
     return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from omnigraph.lang.diagnostics import Applicability, Edit, Suggestion
-from omnigraph.lang.lexer import TokenKind
+from omnigraph.lang.lexer import Mode, TokenKind
 from omnigraph.lang.source_text import NO_SPAN, Span
 from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.lang.token_cursor import ParseFailure
@@ -21,6 +21,7 @@ from omnigraph.query.ast import (
     ReadBody,
     Update,
     Variable,
+    WriteVerb,
 )
 from omnigraph.query.parser.parse_aggregates import LIMIT_MAX, parse_order
 from omnigraph.query.parser.parse_expressions import parse_expr
@@ -50,7 +51,8 @@ _SECTION_ORDER = (
 )
 _SYSTEM_HINT = "system fields are never assigned; the ends of a new edge are 'from' and 'to'"
 _NULL_HINT = "pass a parameter of a nullable type, such as $value: String?"
-MUTATION_WORDS = frozenset({"insert", "update", "delete"})
+_VERBS = {verb.value: verb for verb in WriteVerb}
+MUTATION_WORDS = frozenset({*_VERBS, "update", "delete"})
 
 
 def parse_query(cursor: QueryCursor) -> Query | None:
@@ -376,9 +378,11 @@ def parse_mutation(cursor: QueryCursor) -> Mutation:
     """Read one mutation; the cursor is at its first word."""
     word = cursor.advance()
     type_name = cursor.expect_type_name(f"a type name after '{word.text}'")
-    if word.text == "insert":
-        assignments = _parse_assignments(cursor, f"'insert {type_name.text}'")
-        return Insert(type_name, assignments, cursor.build_span(word.start))
+    if (verb := _VERBS.get(word.text)) is not None:
+        if verb is not WriteVerb.INSERT:
+            cursor.require_lenient(word.span, f"'{word.text}'")
+        assignments = _parse_assignments(cursor, f"'{word.text} {type_name.text}'")
+        return Insert(type_name, assignments, verb, cursor.build_span(word.start))
     if word.text == "update":
         cursor.expect("set")
         assignments = _parse_assignments(cursor, f"'update {type_name.text} set'")
@@ -391,7 +395,13 @@ def parse_mutation(cursor: QueryCursor) -> Mutation:
 def _parse_assignments(cursor: QueryCursor, owner: str) -> tuple[Assignment, ...]:
     opening = cursor.token
     errors_before = cursor.error_count
-    assignments = cursor.parse_members(owner, _parse_assignment)
+    # An assigned value may be null, as an argument may.
+    depth = cursor.argument_depth
+    cursor.argument_depth += cursor.mode is Mode.LENIENT
+    try:
+        assignments = cursor.parse_members(owner, _parse_assignment)
+    finally:
+        cursor.argument_depth = depth
     if not assignments and cursor.error_count == errors_before:
         span = cursor.build_span(opening.start)
         cursor.report(span, f"{owner} assigns nothing", code="T10")
@@ -403,7 +413,7 @@ def _parse_assignment(cursor: QueryCursor) -> Assignment:
         cursor.fail("a property name or '}'", hint=_SYSTEM_HINT)
     name = cursor.expect_ident("a property name or '}'")
     cursor.expect(":")
-    if cursor.is_at("null"):
+    if cursor.is_at("null") and not cursor.argument_depth:
         cursor.refuse(cursor.token.span, "there is no null literal", hint=_NULL_HINT)
     value = parse_expr(cursor)
     span = cursor.build_span(name.span.start)
