@@ -63,8 +63,6 @@ class ModelGraph(Store):
 
     def mutate(self, mutation: typed.Mutation, params: Params, *, now: int) -> Affected:
         """Run the statements in order and keep the result if it is valid."""
-        if mutation.is_mixed:
-            raise WriteRefusedError("inserts/updates and deletes cannot be mixed")
         after = self.copy()
         batches: list[Batch] = []
         for statement in mutation.statements:
@@ -106,14 +104,14 @@ class ModelGraph(Store):
 
 def _run(graph: Store, statement: typed.Statement, params: Params) -> list[Batch]:
     """One statement, on what the ones before it left; the batches hold what it touched."""
-    is_edge = isinstance(statement, typed.InsertEdge | typed.DeleteEdges)
+    is_edge = isinstance(statement, typed.InsertEdge | typed.UpdateEdges | typed.DeleteEdges)
     type_: Type = (graph.catalog.edges if is_edge else graph.catalog.nodes)[statement.type_name]
     if isinstance(statement, typed.DeleteNodes | typed.DeleteEdges):
         return _delete(graph, type_, _selected(graph, type_, statement.conditions, params))
     computed = [each for each in statement.assignments if variables_of(each.value)]
     constant = [each for each in statement.assignments if each not in computed]
     values = _assigned(type_, constant, At({}, params))
-    if isinstance(statement, typed.UpdateNodes):
+    if isinstance(statement, typed.UpdateNodes | typed.UpdateEdges):
         written = [
             node | values | _assigned(type_, computed, At({typed.ROW: node}, params))
             for node in _selected(graph, type_, statement.conditions, params)

@@ -32,12 +32,12 @@ from omnigraph.versioning.footprint import unite_footprints
 from omnigraph.versioning.id_sets import IdSet
 from omnigraph.versioning.record import Bulk, Changed, ChangeSet
 from omnigraph.versioning.transaction import Transaction
+from omnigraph.writers.deletions import Deletions
 from omnigraph.writers.existing_rows import CommittedState
 from omnigraph.writers.inputs.input_rows import AbsentColumns
 from omnigraph.writers.inputs.row_sink import RowNumbers
 from omnigraph.writers.key_cache import KeyCache
 from omnigraph.writers.matching_rows import MutationBudget
-from omnigraph.writers.mutate import Deletions
 from omnigraph.writers.prepare import Request, prepare_transaction
 from omnigraph.writers.row_staging import RowStaging
 

@@ -77,7 +77,7 @@ T12 an insert misses something required
 T13 a property is assigned twice
 T14 a value variable is not a declared parameter
 T15 hop bounds or `nearest` arguments are not possible
-T16 edges cannot be updated
+T16 edges cannot be updated in strict mode
 T17 `nearest` ordering needs a limit
 T18 `nearest` ordering cannot be combined with an alias
 T19 `search` or `fuzzy` arguments have the wrong type
@@ -133,7 +133,7 @@ P005 the arms of `rrf` rank different variables
 _LINT = """
 L201 an updatable property is set by no update query
 L202 a mutation declares no parameters
-L203 a mutation mixes writes and deletes, which is always refused when it runs
+L203 a mutation mixes writes and deletes, which strict mode refuses
 L204 an enum is compared with a literal that is not one of its values
 L310 an edge named by a reserved word should be quoted
 L311 a reserved word is used as a name

@@ -34,6 +34,7 @@ from omnigraph.query.typed_tree import (
     RrfScore,
     Statement,
     SystemValue,
+    UpdateEdges,
     UpdateNodes,
 )
 from omnigraph.schema.catalog import Catalog, EdgeType
@@ -216,7 +217,7 @@ def _iter_writes(statement: Statement, catalog: Catalog) -> Iterator[TypeUse]:
             for edge in catalog.edges.values():
                 if type_name in (edge.source, edge.target):
                     yield TypeUse(True, edge.name)
-        case InsertEdge() | DeleteEdges():
+        case InsertEdge() | UpdateEdges() | DeleteEdges():
             yield TypeUse(True, statement.type_name)
         case _:
             assert_never(statement)

@@ -16,7 +16,7 @@ from omnigraph.lang.diagnostic_views import describe_diagnostic
 from omnigraph.lang.diagnostics import DIAGNOSTICS_MAX, Collector, Diagnostic, Severity
 from omnigraph.lang.lexer import Mode
 from omnigraph.lang.source_text import Source, Span
-from omnigraph.query.ast import Delete, File, Insert, MutationBody, Query, Update, WriteVerb
+from omnigraph.query.ast import File, Insert, MutationBody, Query, Update, WriteVerb
 from omnigraph.query.check import check_query
 from omnigraph.query.parser import parse_query_file
 from omnigraph.query.query_descriptor import Descriptor, describe_query
@@ -284,7 +284,7 @@ def _sort_key_of(finding: LintFinding) -> tuple[int, str, str, str, int]:
 def _lint_query(query: Query, catalog: Catalog, collector: Collector, mode: Mode) -> QueryResult:
     checked = check_query(query, catalog, collector, mode=mode)
     if isinstance(query.body, MutationBody):
-        _lint_mutation(query, query.body, collector)
+        _lint_mutation(query, collector)
         if mode is Mode.LENIENT and not collector.has_errors:
             _lint_inserts(query.body, catalog, collector)
     if collector.has_errors:
@@ -293,22 +293,12 @@ def _lint_query(query: Query, catalog: Catalog, collector: Collector, mode: Mode
     return QueryResult(query, collector.list_diagnostics(), checked, operation)
 
 
-def _lint_mutation(query: Query, body: MutationBody, collector: Collector) -> None:
+def _lint_mutation(query: Query, collector: Collector) -> None:
     if not query.parameters:
         collector.report_warning(
             "L202",
             query.name.span,
             f"mutation '{query.name.text}' declares no parameters, so every run does the same",
-        )
-    deletes = [isinstance(each, Delete) for each in body.mutations]
-    if any(deletes) and not all(deletes):
-        second = deletes.index(not deletes[0])
-        collector.report_warning(
-            "L203",
-            body.mutations[second].type_name.span,
-            f"mutation '{query.name.text}' mixes inserts/updates and deletes, which is always "
-            "refused when it runs",
-            hint="split it into separate mutations",
         )
 
 

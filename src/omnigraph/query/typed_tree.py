@@ -374,6 +374,15 @@ class UpdateNodes:
 
 
 @tree_node(frozen=True, slots=True)
+class UpdateEdges:
+    """Assign to every edge that satisfies the conditions; its ends stay."""
+
+    type_name: str
+    assignments: tuple[Assign, ...]
+    conditions: tuple[Expr, ...]
+
+
+@tree_node(frozen=True, slots=True)
 class DeleteNodes:
     """Delete every node that satisfies the conditions, and its edges."""
 
@@ -389,7 +398,7 @@ class DeleteEdges:
     conditions: tuple[Expr, ...]
 
 
-Statement = InsertNode | InsertEdge | UpdateNodes | DeleteNodes | DeleteEdges
+Statement = InsertNode | InsertEdge | UpdateNodes | UpdateEdges | DeleteNodes | DeleteEdges
 
 
 @tree_node(frozen=True, slots=True)
@@ -399,9 +408,3 @@ class Mutation:
     name: str
     parameters: tuple[Parameter, ...]
     statements: tuple[Statement, ...]
-
-    @property
-    def is_mixed(self) -> bool:
-        """Whether it both writes and deletes, which execution refuses."""
-        deletes = [isinstance(each, DeleteNodes | DeleteEdges) for each in self.statements]
-        return any(deletes) and not all(deletes)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
-import numpy as np
 import pyarrow as pa
 
-from omnigraph.errors import WriteRefusedError
 from omnigraph.ids import generate_ulid
 from omnigraph.query import typed_tree
 from omnigraph.query.ast import WriteVerb
@@ -22,7 +20,6 @@ from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.schema.catalog import SOURCE, TARGET, EdgeType, NodeType
 from omnigraph.schema.property_values import encode_composite_id, format_canonical
 from omnigraph.storage.tables.blob_columns import is_blob
-from omnigraph.storage.tables.row_ids import ROW_ID
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.versioning.footprint import WHOLE, Footprint, ReadSet, unite_footprints
 from omnigraph.versioning.id_sets import IdSet
@@ -33,8 +30,9 @@ from omnigraph.writers.assignments import (
     require_complete,
 )
 from omnigraph.writers.computed_values import RowAssignments, bind_assignments
+from omnigraph.writers.deletions import Deletions
 from omnigraph.writers.existing_rows import CommittedState
-from omnigraph.writers.graph_change import GraphChange, TypeChange, WriteMode, copies_schema_of
+from omnigraph.writers.graph_change import GraphChange
 from omnigraph.writers.key_cache import KeyCache
 from omnigraph.writers.matching_rows import (
     CommittedRows,
@@ -46,9 +44,11 @@ from omnigraph.writers.matching_rows import (
 )
 from omnigraph.writers.pending_rows import PendingRows
 from omnigraph.writers.validate import build_edge_reads
-from omnigraph.writers.validate.reference_rule import ends_of
 
 _KEY_CELLS = (bool, int, float, str)
+_UPDATES = (typed_tree.UpdateNodes, typed_tree.UpdateEdges)
+_Update: TypeAlias = typed_tree.UpdateNodes | typed_tree.UpdateEdges
+_Write: TypeAlias = typed_tree.InsertNode | typed_tree.InsertEdge | _Update
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +75,6 @@ def run_mutation(
     keys: KeyCache,
 ) -> MutationChange:
     """Run the statements of a mutation in order on a view; nothing is validated or written yet."""
-    if mutation.is_mixed:
-        raise WriteRefusedError(
-            "inserts/updates and deletes cannot be mixed: split the mutation",
-            hint="run the deletes as a mutation of their own",
-        )
     bound = {**params, typed_tree.NOW_NAME: now}
     run = _MutationRun(mutation.statements, view, bound, CommittedState(view, keys, {}))
     for statement in mutation.statements:
@@ -89,9 +84,9 @@ def run_mutation(
 
 @dataclass(frozen=True, slots=True)
 class _UpdatedType:
-    """A node type, how its rows lie, and what statements did to them so far."""
+    """A type, how its rows lie, and what statements did to them so far."""
 
-    node: NodeType
+    type_: NodeType | EdgeType
     shape: TableShape
     rows: PendingRows
 
@@ -111,51 +106,62 @@ class _MutationRun:
         self._params = params
         self._committed = committed
         self._pending: dict[TypeKey, PendingRows] = {}
-        self._updated: dict[str, _UpdatedType] = {}
+        self._updated: dict[TypeKey, _UpdatedType] = {}
         self._budget = MutationBudget()
-        self._deletions = Deletions(view, self._budget)
+        # The deletions since the last statement of another kind.
+        self._deletions: Deletions | None = None
         self._reads: list[Footprint] = []
         self._written = {TypeKind.NODE: 0, TypeKind.EDGE: 0}
 
     def execute_statement(self, statement: typed_tree.Statement) -> None:
         """Run one statement on what the ones before it left."""
         match statement:
+            case typed_tree.DeleteNodes(name, conditions):
+                self._delete_matching(TypeKey(TypeKind.NODE, name), conditions)
+            case typed_tree.DeleteEdges(name, conditions):
+                self._delete_matching(TypeKey(TypeKind.EDGE, name), conditions)
+            case _:
+                self._finish_deletions()
+                self._execute_write(statement)
+
+    def _execute_write(self, statement: _Write) -> None:
+        match statement:
             case typed_tree.InsertNode(name):
                 self._write_entity(TypeKey(TypeKind.NODE, name), statement, {})
             case typed_tree.InsertEdge(name):
                 ends = self._evaluate_ends(statement)
                 self._write_entity(TypeKey(TypeKind.EDGE, name), statement, ends)
-            case typed_tree.UpdateNodes():
-                self._update_nodes(statement)
-            case typed_tree.DeleteNodes(name, conditions):
-                self._deletions.delete_matching(
-                    TypeKey(TypeKind.NODE, name), conditions, self._params
-                )
-            case typed_tree.DeleteEdges(name, conditions):
-                self._deletions.delete_matching(
-                    TypeKey(TypeKind.EDGE, name), conditions, self._params
-                )
+            case typed_tree.UpdateNodes() | typed_tree.UpdateEdges():
+                self._update_entities(statement)
             case _:
                 assert_never(statement)
 
+    def _delete_matching(self, type_key: TypeKey, conditions: Sequence[typed_tree.Expr]) -> None:
+        if self._deletions is None:
+            self._deletions = Deletions(self._view, self._budget, dict(self._pending))
+        self._deletions.delete_matching(type_key, conditions, self._params)
+
+    def _finish_deletions(self) -> None:
+        """Let later statements see what is deleted so far."""
+        deletions, self._deletions = self._deletions, None
+        if deletions is None:
+            return
+        deletions.finish_deletes(self._committed)
+        self._reads.append(deletions.reads)
+        for type_key, ids, copies in deletions.iter_found():
+            self._get_pending(type_key).delete_rows(ids, copies)
+            self._written[type_key.kind] += len(ids)
+
     def build_result(self, mutation: typed_tree.Mutation) -> MutationChange:
         """What all statements did together."""
-        self._deletions.finish_deletes(self._committed)
-        deleted = self._deletions.build_changes()
-        change = dict(deleted)
-        for type_key, rows in self._pending.items():
-            if (written := rows.build_change()) is not None:
-                change[type_key] = written
-        for type_key, deletion in deleted.items():
-            self._written[type_key.kind] += len(deletion.deleted)
+        self._finish_deletions()
+        changes = {type_key: rows.build_change() for type_key, rows in self._pending.items()}
         inserts = (typed_tree.InsertNode, typed_tree.InsertEdge)
         return MutationChange(
-            change=change,
+            change={type_key: each for type_key, each in changes.items() if each is not None},
             nodes=self._written[TypeKind.NODE],
             edges=self._written[TypeKind.EDGE],
-            reads=unite_footprints(
-                [*self._reads, *self._iter_shared_reads(), self._deletions.reads]
-            ),
+            reads=unite_footprints([*self._reads, *self._iter_shared_reads()]),
             is_insert_only=all(isinstance(each, inserts) for each in mutation.statements),
         )
 
@@ -192,17 +198,17 @@ class _MutationRun:
             rows.assign_row(entity_id, row)
         self._written[type_key.kind] += 1
 
-    def _update_nodes(self, update: typed_tree.UpdateNodes) -> None:
-        updated = self._get_updated(update.type_name)
-        node, shape, rows = updated.node, updated.shape, updated.rows
+    def _update_entities(self, update: _Update) -> None:
+        updated = self._get_updated(_key_of(update))
+        type_, shape, rows = updated.type_, updated.shape, updated.rows
         try:
-            values = bind_assignments(node, shape, update.assignments, self._params)
+            values = bind_assignments(type_, shape, update.assignments, self._params)
         except ExternalBlobError:
-            if self._update_matching(update, RowAssignments(node, shape, {}, {}, self._params)):
+            if self._update_matching(update, RowAssignments(type_, shape, {}, {}, self._params)):
                 raise
             return
         asked = self._asked_values[id(update)]
-        shared = None if asked is None else self._shared[update.type_name, asked[0]]
+        shared = None if asked is None else self._shared[shape.type_key, asked[0]]
         if asked is None or shared is None or not shared.is_worthwhile:
             count = self._update_matching(update, values)
         elif asked[0] == ID_COLUMN and rows.are_single and not values.computed:
@@ -213,9 +219,9 @@ class _MutationRun:
             table = self._view.open_table(shape.type_key)
             committed = read_with_blobs(found, table, blobs, budget=self._budget)
             count = rows.update_matching(committed, update.conditions, values, self._params)
-        self._written[TypeKind.NODE] += count
+        self._written[shape.type_key.kind] += count
 
-    def _update_matching(self, update: typed_tree.UpdateNodes, values: RowAssignments) -> int:
+    def _update_matching(self, update: _Update, values: RowAssignments) -> int:
         """Assign values to all rows that satisfy conditions, whatever these are."""
         view, params, conditions = self._view, self._params, update.conditions
         shape, type_key = values.shape, values.shape.type_key
@@ -240,45 +246,53 @@ class _MutationRun:
             self._pending[type_key] = PendingRows(view.types[type_key], rows, self._committed)
         return self._pending[type_key]
 
-    def _get_updated(self, type_name: str) -> _UpdatedType:
-        if type_name not in self._updated:
-            type_key = TypeKey(TypeKind.NODE, type_name)
-            node, shape = self._view.catalog.nodes[type_name], self._view.get_shape(type_key)
-            self._updated[type_name] = _UpdatedType(node, shape, self._get_pending(type_key))
-        return self._updated[type_name]
+    def _get_updated(self, type_key: TypeKey) -> _UpdatedType:
+        if type_key not in self._updated:
+            type_, shape = self._view.types[type_key], self._view.get_shape(type_key)
+            self._updated[type_key] = _UpdatedType(type_, shape, self._get_pending(type_key))
+        return self._updated[type_key]
 
     @cached_property
     def _asked_values(self) -> Mapping[int, tuple[str, str | int] | None]:
         """The column and the value that each update asks for, by the identity of the statement."""
         return {
             id(statement): find_equality_value(
-                statement.conditions, self._get_updated(statement.type_name).shape, self._params
+                statement.conditions, self._get_updated(_key_of(statement)).shape, self._params
             )
             for statement in self._statements
-            if isinstance(statement, typed_tree.UpdateNodes)
+            if isinstance(statement, _UPDATES)
         }
 
     @cached_property
-    def _shared(self) -> Mapping[tuple[str, str], SharedRows]:
+    def _shared(self) -> Mapping[tuple[TypeKey, str], SharedRows]:
         """What the updates of a type ask for by a value of a column."""
-        found: dict[tuple[str, str], SharedRows] = {}
+        found: dict[tuple[TypeKey, str], SharedRows] = {}
         for statement in self._statements:
             asked = self._asked_values.get(id(statement))
-            if asked is None:
+            if asked is None or not isinstance(statement, _UPDATES):
                 continue
-            place = statement.type_name, asked[0]
+            type_key = _key_of(statement)
+            place = type_key, asked[0]
             if place not in found:
-                type_key = TypeKey(TypeKind.NODE, statement.type_name)
                 found[place] = SharedRows(self._view, type_key, asked[0], self._budget)
             found[place].add_value(asked[1])
         return found
 
     def _iter_shared_reads(self) -> Iterator[Footprint]:
-        for (type_name, column), shared in self._shared.items():
-            if shared.is_worthwhile:
-                is_id = column == ID_COLUMN
-                reads = ReadSet(ids=IdSet(map(str, shared.values))) if is_id else WHOLE
-                yield {str(TypeKey(TypeKind.NODE, type_name)): reads}
+        for (type_key, column), shared in self._shared.items():
+            if not shared.is_worthwhile:
+                continue
+            reads = WHOLE
+            if column == ID_COLUMN:
+                reads = ReadSet(ids=IdSet(map(str, shared.values)))
+            elif column in (SOURCE_COLUMN, TARGET_COLUMN):
+                reads = build_edge_reads(column, pa.array(map(str, shared.values), pa.utf8()))
+            yield {str(type_key): reads}
+
+
+def _key_of(update: _Update) -> TypeKey:
+    kind = TypeKind.NODE if isinstance(update, typed_tree.UpdateNodes) else TypeKind.EDGE
+    return TypeKey(kind, update.type_name)
 
 
 def _derive_entity_id(
@@ -296,125 +310,3 @@ def _format_key_member(type_: NodeType | EdgeType, name: str, cell: Cell) -> str
     if name in (SOURCE, TARGET):
         return str(cell)
     return format_canonical(cell, type_.properties[name].type)
-
-
-class Deletions:
-    """What the statements of a mutation delete; a condition never sees what another one deleted."""
-
-    def __init__(self, view: View, budget: MutationBudget) -> None:
-        self._view = view
-        self._budget = budget
-        self._found: dict[TypeKey, list[pa.Table]] = {}
-        # What single statements ask for by one column, to be looked up together.
-        self._asked: dict[tuple[TypeKey, str], list[str]] = {}
-        self._reads: list[Footprint] = []
-
-    @property
-    def reads(self) -> Footprint:
-        """What the deletions depend on."""
-        return unite_footprints(self._reads)
-
-    def delete_matching(
-        self, type_key: TypeKey, conditions: Sequence[typed_tree.Expr], params: Params
-    ) -> None:
-        """Delete every entity of a type that satisfies the conditions."""
-        if (asked := self._find_lookup(type_key, conditions, params)) is not None:
-            column, value = asked
-            self._asked.setdefault((type_key, column), []).append(value)
-            return
-        budget = self._budget
-        found = find_matching_rows(
-            self._view, type_key, conditions, params, columns=(), budget=budget
-        )
-        self._add_found(type_key, found)
-        self._reads.append(
-            {str(type_key): build_condition_reads(self._view, type_key, conditions, params)}
-        )
-
-    def delete_ids(self, type_key: TypeKey, ids: pa.Array) -> None:
-        """Delete the entities of a type that have one of some ids, as far as they exist."""
-        columns = [*copies_schema_of(type_key).names]
-        found = self._view.open_table(type_key).find(ID_COLUMN, ids, columns=columns)
-        self._budget.spend_bytes(found.nbytes)
-        self._add_found(type_key, found)
-        self._reads.append({str(type_key): ReadSet(ids=IdSet(ids))})
-
-    def finish_deletes(self, committed: CommittedState) -> None:
-        """Look up what was asked for, and delete the edges of all deleted nodes."""
-        for (type_key, column), values in self._asked.items():
-            wanted = pa.array(dict.fromkeys(values), pa.utf8())
-            found = self._view.open_table(type_key).find(
-                column, wanted, columns=copies_schema_of(type_key).names
-            )
-            self._budget.spend_bytes(found.nbytes)
-            self._add_found(type_key, found)
-            is_id = column == ID_COLUMN
-            reads = ReadSet(ids=IdSet(wanted)) if is_id else build_edge_reads(column, wanted)
-            self._reads.append({str(type_key): reads})
-        self._cascade_to_edges(committed)
-
-    def _find_lookup(
-        self, type_key: TypeKey, conditions: Sequence[typed_tree.Expr], params: Params
-    ) -> tuple[str, str] | None:
-        """The id, or the node at an end, that conditions ask for and nothing else."""
-        match find_equality_value(conditions, self._view.get_shape(type_key), params):
-            case (column, str(value)) if column in (ID_COLUMN, SOURCE_COLUMN, TARGET_COLUMN):
-                return column, value
-        return None
-
-    def _cascade_to_edges(self, committed: CommittedState) -> None:
-        if not self._found:
-            return
-        nodes = {
-            type_key.name: _deduplicate_rows(found)[ID_COLUMN].combine_chunks()
-            for type_key, found in self._found.items()
-            if type_key.kind is TypeKind.NODE
-        }
-        reads = {
-            (name, column): build_edge_reads(column, nodes[name])
-            for name in nodes
-            for column in (SOURCE_COLUMN, TARGET_COLUMN)
-        }
-        for edge_type in self._view.catalog.edges.values():
-            type_key = TypeKey(TypeKind.EDGE, edge_type.name)
-            for column, node_key in ends_of(edge_type).items():
-                name = node_key.name
-                if name not in nodes:
-                    continue
-                self._reads.append({str(type_key): reads[name, column]})
-                if self._view.snapshot.pins[str(type_key)].rows:
-                    edges = committed.find_edges_at(type_key, column, nodes[name])
-                    self._budget.spend_bytes(edges.nbytes)
-                    self._add_found(type_key, edges)
-
-    def build_changes(self) -> dict[TypeKey, TypeChange]:
-        """What is done to each type that loses an entity."""
-        return {
-            type_key: self._build_type_change(type_key, _deduplicate_rows(found))
-            for type_key, found in self._found.items()
-        }
-
-    def _build_type_change(self, type_key: TypeKey, found: pa.Table) -> TypeChange:
-        shape = self._view.get_shape(type_key)
-        return TypeChange(
-            shape=shape,
-            mode=WriteMode.UPSERT,
-            rows=shape.schema.empty_table(),
-            deleted=found[ID_COLUMN].combine_chunks(),
-            known_copies=found,
-            is_cascade=type_key.kind is TypeKind.NODE,
-        )
-
-    def _add_found(self, type_key: TypeKey, found: pa.Table) -> None:
-        if found.num_rows:
-            schema = copies_schema_of(type_key)
-            self._found.setdefault(type_key, []).append(found.select(schema.names).cast(schema))
-
-
-def _deduplicate_rows(found: Sequence[pa.Table]) -> pa.Table:
-    """Every row once, however often it was found."""
-    if len(found) == 1:
-        return found[0]
-    together = pa.concat_tables(found)
-    _, places = np.unique(together[ROW_ID].to_numpy(), return_index=True)
-    return together.take(pa.array(places))

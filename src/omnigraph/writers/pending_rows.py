@@ -14,6 +14,7 @@ from omnigraph.errors import VIOLATIONS_SHOWN_MAX, KeyConflictError
 from omnigraph.execution.type_scan import evaluate_conditions
 from omnigraph.query import typed_tree
 from omnigraph.rows.evaluator import Params
+from omnigraph.schema.accepted_schema import TypeKind
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.tables.blob_columns import is_blob
 from omnigraph.versioning.effects import ID_COLUMN
@@ -52,6 +53,8 @@ class PendingRows:
         self._keyed: set[str] = set()
         # Entities that must be new, as far as that has not been looked up.
         self._created: list[str] = []
+        # Entities that statements deleted; those among them that exist again are in `_rows`.
+        self._deleted: pa.Array = NO_IDS
         # What upserts assign to single entities that are not in `_rows` yet, by id.
         self._patched: dict[str, dict[str, Cell]] = {}
         # What is assigned to single committed entities that are not in `_rows` yet, by id.
@@ -106,7 +109,7 @@ class PendingRows:
     @property
     def are_single(self) -> bool:
         """Whether only single rows were written, so that another one is found by its id."""
-        return self._rows is None
+        return self._rows is None and not len(self._deleted)
 
     def assign_cells(self, entity_id: str, cells: Mapping[str, Cell], shared: SharedRows) -> int:
         """Assign cells to one entity, as it is now; how many there are of it: one or none."""
@@ -123,9 +126,34 @@ class PendingRows:
     def filter_unwritten(self, committed: pa.Table) -> pa.Table:
         """The committed rows that no statement has written: others are seen in their new form."""
         self._flush_inserted()
+        for known in (self._rows, self._deleted):
+            if known is not None and len(known) and committed.num_rows:
+                committed = committed.filter(pc.invert(_are_in(committed[ID_COLUMN], known)))
+        return committed
+
+    def find_matching(self, conditions: Sequence[typed_tree.Expr], params: Params) -> pa.Array:
+        """The ids of written rows that satisfy conditions."""
+        self._flush_inserted()
         if self._rows is None:
-            return committed
-        return committed.filter(pc.invert(_are_in(committed[ID_COLUMN], self._rows)))
+            return NO_IDS
+        mask = evaluate_conditions(self._rows, self._shape, conditions, params)
+        return combine_column(self._rows[ID_COLUMN].filter(mask))
+
+    def find_written(self, column: str, values: pa.Array) -> pa.Array:
+        """The ids of written rows that hold one of some values in a column."""
+        self._flush_inserted()
+        if self._rows is None:
+            return NO_IDS
+        return combine_column(self._rows[ID_COLUMN].filter(_are_in(self._rows[column], values)))
+
+    def delete_rows(self, ids: pa.Array, copies: pa.Table) -> None:
+        """End entities; `copies` are the committed ones of those that no statement wrote."""
+        self._flush_inserted()
+        if self._rows is not None:
+            self._supersede_rows(self._rows.filter(pc.invert(_are_in(self._rows[ID_COLUMN], ids))))
+        self._deleted = pa.chunked_array([self._deleted, ids]).unique()
+        if copies.num_rows:
+            self._found.append(copies)
 
     def update_matching(
         self,
@@ -157,28 +185,41 @@ class PendingRows:
     def build_change(self) -> TypeChange | None:
         """What was done to the type; None if nothing was."""
         self._flush_inserted()
-        if self._rows is None:
-            return None
+        rows = self._shape.schema.empty_table() if self._rows is None else self._rows
         is_only_new = not self._shape.key and not self._found
+        copies = self._find_known_copies()
+        ended = self._deleted
+        if copies is not None and len(ended):
+            is_there = _are_in(ended, combine_column(copies[ID_COLUMN]))
+            ended = ended.filter(pc.and_(is_there, pc.invert(_are_in(ended, rows))))
+        if not rows.num_rows and not len(ended):
+            return None
         return TypeChange(
             shape=self._shape,
             mode=WriteMode.INSERT if is_only_new else WriteMode.UPSERT,
-            rows=self._rows,
-            deleted=NO_IDS,
-            known_copies=self._find_known_copies(),
+            rows=rows,
+            deleted=ended,
+            known_copies=None if copies is None else _select_copies_of(copies, rows, ended),
+            is_cascade=bool(len(ended)) and self._shape.type_key.kind is TypeKind.NODE,
             batches=tuple(self._replaced_batches),
         )
 
     def _find_known_copies(self) -> pa.Table | None:
-        """The committed copies of all rows; None if the reader has to look them up."""
-        if not self._keyed:
-            # A fresh id has no committed copy.
-            return pa.concat_tables([self._copies.empty_table(), *self._found])
-        if not self._found:
+        """The committed copies of all written and deleted entities.
+
+        None if entities were inserted and nothing else: the reader looks them up.
+        """
+        if self._keyed and not self._found and not len(self._deleted):
             return None
-        found = pa.concat_tables(self._found)
-        inserted = pa.array(sorted(self._keyed), pa.utf8())
-        unknown = inserted.filter(pc.invert(_are_in(inserted, found)))
+        found = pa.concat_tables([self._copies.empty_table(), *self._found])
+        parts = [self._deleted]
+        if self._keyed:
+            # A fresh id has no committed copy; a given one may have.
+            parts.append(pa.array(sorted(self._keyed), pa.utf8()))
+        unknown = pa.chunked_array(parts, pa.utf8()).unique()
+        unknown = unknown.filter(pc.invert(_are_in(unknown, found)))
+        if not len(unknown):
+            return found
         copies = self._state.find_copies(self._shape.type_key, unknown, self._copies.empty_table())
         return pa.concat_tables([found, self._select_copies(copies)])
 
@@ -196,6 +237,7 @@ class PendingRows:
             return
         created, self._created = pa.array(self._created, pa.utf8()), []
         is_there = self._state.find_existing(self._shape.type_key, created)
+        is_there = pc.and_(is_there, pc.invert(_are_in(created, self._deleted)))
         if self._rows is not None:
             is_there = pc.or_(is_there, _are_in(created, self._rows))
         if is_there.true_count:
@@ -240,9 +282,9 @@ class PendingRows:
         Of those that there are not, everything is null; blobs that are assigned are not read.
         """
         wanted = pa.array(entity_ids, pa.utf8())
-        unwritten = wanted
+        unwritten = wanted.filter(pc.invert(_are_in(wanted, self._deleted)))
         if self._rows is not None:
-            unwritten = wanted.filter(pc.invert(_are_in(wanted, self._rows)))
+            unwritten = unwritten.filter(pc.invert(_are_in(unwritten, self._rows)))
         blobs = [f.name for f in self._shape.schema if is_blob(f) and f.name not in assigned]
         committed = self._committed.find_rows(unwritten, blobs)
         if committed.num_rows:
@@ -294,6 +336,12 @@ class PendingRows:
 def _are_in(ids: pa.Array | pa.ChunkedArray, rows: pa.Table | pa.Array) -> pa.Array:
     known = rows[ID_COLUMN] if isinstance(rows, pa.Table) else rows
     return pc.is_in(ids, value_set=known)
+
+
+def _select_copies_of(copies: pa.Table, rows: pa.Table, ended: pa.Array) -> pa.Table:
+    """The copies of what is written or ends at last; of others there is nothing to do."""
+    is_needed = pc.or_(_are_in(copies[ID_COLUMN], rows), _are_in(copies[ID_COLUMN], ended))
+    return copies if pc.all(is_needed).as_py() in (True, None) else copies.filter(is_needed)
 
 
 def _build_table(rows: Collection[Mapping[str, Cell]], schema: pa.Schema) -> pa.Table:

@@ -135,7 +135,7 @@ def test_a_delete_names_nodes_or_edges() -> None:
         ("insert Author { handle: $s, name: $n }", ["T7 $n"]),
         ("insert Author { handle: $s, name: 1 }", ["T3 1"]),
         ("insert Wrote { from: $n, to: 1 }", ["T7 $n", "T3 1"]),
-        ("update Wrote set { role: $s } where from = $s", ["T16 Wrote"]),
+        ("update Wrote set { from: $s } where from = $s", ["T11 from"]),
         ("update Author set { handle: $s } where name = $s", ["T11 handle"]),
         (
             "update Author set { nme: $s, name: name } where zz = 1",

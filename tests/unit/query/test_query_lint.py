@@ -141,17 +141,6 @@ def test_a_mutation_without_parameters_is_warned_about_and_a_read_is_not() -> No
     assert "warnings" not in found["results"][1]
 
 
-def test_a_mutation_that_mixes_writes_and_deletes_is_warned_about() -> None:
-    text = (
-        "query swap($n: String) { delete Person where name = $n\n"
-        '  create Person { name: $n, city: "x" } }'
-    )
-    (finding,) = document(text)["findings"]
-    assert finding["code"] == "L203"
-    assert "inserts/updates and deletes" in finding["message"]
-    assert finding["position"] == {"line": 2, "column": 10, "byte": 64}
-
-
 def test_a_name_declared_twice_is_warned_about_and_refused_when_strict() -> None:
     (lenient,) = document(f"{PEOPLE}\n{PEOPLE}")["findings"]
     assert (lenient["severity"], lenient["code"]) == ("warning", "L315")

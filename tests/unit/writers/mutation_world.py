@@ -71,7 +71,7 @@ class MutationWorld:
         mutation, bound = self.compiled(text, params)
         self.model.new_id = self._fresh_ids()
         assert self.model.mutate(mutation, bound, now=NOW) == (mutated.nodes, mutated.edges)
-        assert bool(mutated.change) == bool(mutated.nodes or mutated.edges)
+        assert not mutated.change or mutated.nodes or mutated.edges
         self._apply(mutated.change)
         assert self.image() == self.model_image()
         return mutated

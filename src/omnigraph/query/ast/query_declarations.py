@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from enum import StrEnum
 
 from omnigraph.lang.source_text import NO_SPAN, Span
 from omnigraph.lang.tree_nodes import tree_node

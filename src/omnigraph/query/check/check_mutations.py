@@ -41,8 +41,22 @@ def check_mutations(
     context: CheckContext, mutations: Iterable[ast.Mutation]
 ) -> tuple[typed_tree.Statement, ...]:
     """The statements that are right, in order."""
+    mutations = list(mutations)
+    if context.is_strict:
+        _refuse_mixture(context, mutations)
     checked = [_check_mutation(context, mutation) for mutation in mutations]
     return tuple(statement for statement in checked if statement is not None)
+
+
+def _refuse_mixture(context: CheckContext, mutations: Sequence[ast.Mutation]) -> None:
+    deletes = [isinstance(each, ast.Delete) for each in mutations]
+    if any(deletes) and not all(deletes):
+        context.report_error(
+            "L203",
+            mutations[deletes.index(not deletes[0])].type_name.span,
+            "inserts/updates and deletes cannot be mixed: split the mutation",
+            hint="run the deletes as a mutation of their own",
+        )
 
 
 def _check_mutation(context: CheckContext, mutation: ast.Mutation) -> typed_tree.Statement | None:
@@ -141,8 +155,8 @@ def _leaf_of(context: CheckContext, insert: ast.Insert, type_: NodeType | EdgeTy
 
 def _check_update(
     context: CheckContext, update: ast.Update, target: NodeType | EdgeType
-) -> typed_tree.UpdateNodes | None:
-    if isinstance(target, EdgeType):
+) -> typed_tree.UpdateNodes | typed_tree.UpdateEdges | None:
+    if isinstance(target, EdgeType) and context.is_strict:
         context.report_error(
             "T16",
             update.type_name.span,
@@ -165,6 +179,8 @@ def _check_update(
     condition = _check_where(context, target, update.condition)
     if condition is None or context.errors > errors_before:
         return None
+    if isinstance(target, EdgeType):
+        return typed_tree.UpdateEdges(target.name, assignments, (condition,))
     return typed_tree.UpdateNodes(target.name, assignments, (condition,))
 
 

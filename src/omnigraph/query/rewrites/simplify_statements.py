@@ -14,6 +14,7 @@ from omnigraph.query.typed_tree import (
     InsertNode,
     Mutation,
     Statement,
+    UpdateEdges,
     UpdateNodes,
 )
 
@@ -25,7 +26,7 @@ def simplify_statements(mutation: Mutation) -> Mutation:
 
 def _simplify(statement: Statement) -> Statement:
     match statement:
-        case UpdateNodes() | DeleteNodes() | DeleteEdges():
+        case UpdateNodes() | UpdateEdges() | DeleteNodes() | DeleteEdges():
             conditions = tuple(split_conditions(fold_conditions(statement.conditions)))
             unchanged = conditions == statement.conditions
             return statement if unchanged else replace(statement, conditions=conditions)
