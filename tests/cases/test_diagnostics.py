@@ -1,7 +1,8 @@
 """Runs the `.diag` cases: a text, and the diagnostics it must raise, with their places.
 
 Sections start with `--- `: `schema`, `query`, `from` (an older schema: the case is about the
-migration plan) and `expect`. `schema strict` and `query strict` compile in strict mode. Each line
+migration plan; `from reference` plans in that dialect) and `expect`. `schema strict` and
+`query strict` compile in strict mode. Each line
 of `expect` is code, severity, line:column, the text the diagnostic points at, and the message.
 """
 
@@ -17,7 +18,7 @@ from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.lang.lexer import Mode
 from omnigraph.query import lint_file
 from omnigraph.schema import CompiledSchema, compile_schema
-from omnigraph.schema.migration import plan_migration
+from omnigraph.schema.migration import PlanDialect, plan_migration
 from omnigraph.schema.schema_identity import accept_schema
 
 FOLDER = Path(__file__).parent / "diagnostics"
@@ -62,7 +63,9 @@ def _diagnose(sections: dict[str, str]) -> Iterable[str]:
     schema_text = sections.get("schema strict", sections.get("schema", ""))
     schema = compile_schema(schema_text, mode=schema_mode)
     if "from" in sections:
-        yield from _plan_lines(sections["from"], schema)
+        yield from _plan_lines(sections["from"], schema, "omnigraph")
+    elif "from reference" in sections:
+        yield from _plan_lines(sections["from reference"], schema, "reference")
     elif "query" in sections or "query strict" in sections:
         assert schema.catalog is not None, [str(found) for found in schema.diagnostics]
         mode = Mode.STRICT if "query strict" in sections else Mode.LENIENT
@@ -73,12 +76,12 @@ def _diagnose(sections: dict[str, str]) -> Iterable[str]:
         yield from map(_line, schema.diagnostics)
 
 
-def _plan_lines(old_text: str, new: CompiledSchema) -> Iterable[str]:
+def _plan_lines(old_text: str, new: CompiledSchema, dialect: PlanDialect) -> Iterable[str]:
     old = compile_schema(old_text)
     assert old.catalog is not None, [str(found) for found in old.diagnostics]
     assert new.catalog is not None, [str(found) for found in new.diagnostics]
     acceptance = accept_schema(old.catalog)
-    plan = plan_migration(acceptance.schema, new.catalog)
+    plan = plan_migration(acceptance.schema, new.catalog, dialect=dialect)
     for finding in (*acceptance.findings, *plan.findings):
         yield f"{finding.code} {finding.severity} {finding.entity} {finding.message}"
     for step in plan.steps:

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, Self, TypeVar
 
 from model.graph import ModelGraph
 from model.merging import By, MergeConflicts, Side, merged, renumbered, same_things
-from model.migrating import evolved, migrated
+from model.migrating import checked, evolved
 from omnigraph.errors import OmnigraphError
 from omnigraph.schema.catalog import Catalog
 
@@ -93,8 +93,8 @@ class ModelBranches:
         """Bring another schema into force on a branch."""
         graph = self.graph(name)
         schema = evolved(graph.accepted, desired, first_number=self._next_number)
+        self._commit(name, checked(graph, schema), self.head(name))
         self._next_number = schema.next_identity_id
-        self._commit(name, migrated(graph, schema), self.head(name))
 
     def maintain(self, name: str) -> None:
         """A commit that changes nothing."""

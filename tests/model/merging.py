@@ -9,7 +9,7 @@ from model.expressions import Entity
 from model.graph import ModelGraph
 from model.migrating import migrated
 from model.store import types_of
-from model.validation import validate
+from model.validation import validate, validate_all
 from omnigraph.errors import WriteRefusedError
 from omnigraph.schema.accepted_schema import types_of as declared_types
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, Property
@@ -125,6 +125,7 @@ def conflict(old: object, own: object, new: object) -> str | None:
 def _broken_rules(ours: ModelGraph, after: ModelGraph) -> list[Conflict]:
     try:
         validate(ours, after, [])
+        validate_all(after)
     except WriteRefusedError as violation:
         kinds = [kind for fragment, kind in _RULE_KINDS.items() if fragment in violation.message]
         return [(kinds[0] if kinds else "value_constraint_violation", violation.message)]

@@ -5,7 +5,8 @@ from typing import Any
 
 from model.expressions import Entity
 from model.graph import ModelGraph
-from omnigraph.errors import MigrationUnsupportedError
+from model.validation import validate_all
+from omnigraph.errors import MigrationUnsupportedError, WriteRefusedError
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migration import plan_migration
 from omnigraph.schema.schema_identity import AcceptedSchema, TypeIdentity, TypeKind, evolve_schema
@@ -15,9 +16,19 @@ def evolved(accepted: AcceptedSchema, desired: Catalog, *, first_number: int) ->
     """The next schema; what is new gets numbers from the given one on."""
     accepted = replace(accepted, next_identity_id=first_number)
     schema = evolve_schema(accepted, desired).schema
-    if schema is None or not plan_migration(accepted, desired).supported:
+    if schema is None or plan_migration(accepted, desired).schema is None:
         raise MigrationUnsupportedError("not supported")
     return schema
+
+
+def checked(graph: ModelGraph, schema: AcceptedSchema) -> ModelGraph:
+    """The graph under another schema, if its entities obey that."""
+    after = migrated(graph, schema)
+    try:
+        validate_all(after)
+    except WriteRefusedError as violation:
+        raise MigrationUnsupportedError(violation.message) from violation
+    return after
 
 
 def migrated(graph: ModelGraph, schema: AcceptedSchema) -> ModelGraph:

@@ -33,6 +33,18 @@ def validate(before: Store, after: Store, batches: Sequence[Batch]) -> None:
             _check_cardinality(type_, before, after)
 
 
+def validate_all(store: Store) -> None:
+    """Refuse the first violation in a whole graph, whatever its entities obeyed before."""
+    nothing = store.copy()
+    for type_ in types_of(store.catalog):
+        nothing.table(type_).clear()
+        for entity in store.table(type_).values():
+            for name, property_ in type_.properties.items():
+                if entity[name] is None and not property_.type.is_nullable:
+                    raise WriteRefusedError(f"{type_.name}.{name} is null")
+    validate(nothing, store, [])
+
+
 def _check_values(type_: Type, entity: Entity) -> None:
     for name, property_ in type_.properties.items():
         value, kind = entity[name], property_.type.value

@@ -40,7 +40,11 @@ from omnigraph.engine.read_requests import (
 from omnigraph.engine.refs import StateRef, resolve
 from omnigraph.engine.retries import RETRIES_DEFAULT, retry_conflicts
 from omnigraph.engine.snapshot import EntityKind, Snapshot
-from omnigraph.engine.write_operations import MigrationOperation, MutationOperation
+from omnigraph.engine.write_operations import (
+    MigrationOperation,
+    MutationOperation,
+    choose_plan_dialect,
+)
 from omnigraph.engine.write_results import (
     LoadResult,
     MutationResult,
@@ -52,10 +56,11 @@ from omnigraph.execution.result import Result
 from omnigraph.policy.acts import Act, Action
 from omnigraph.query.query_settings import SettingValue
 from omnigraph.schema import load_catalog
-from omnigraph.schema.migration import MigrationPlan, plan_migration
+from omnigraph.schema.migration import MigrationPlan
 from omnigraph.versioning import Stream
 from omnigraph.writers.inputs import Dialect, InputOptions, Progress
 from omnigraph.writers.load_records import LoadMode
+from omnigraph.writers.schema_migration import plan_on_data
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
@@ -383,10 +388,11 @@ class Branch(BranchReads, BranchMerges):
         return optimize.optimize(self._session, self._stream)
 
     def plan_schema(self, text: str) -> MigrationPlan:
-        """The plan of `apply_schema` with `dry_run`: its steps, supported or not."""
+        """The plan of `apply_schema` with `dry_run`: its steps, and what entities contradict."""
         arguments.require_text("text", text)
         mode = self._session.resources.environment.mode
-        return plan_migration(self.snapshot().view.accepted, load_catalog(text, mode=mode))
+        desired = load_catalog(text, mode=mode)
+        return plan_on_data(self.snapshot().view, desired, dialect=choose_plan_dialect(mode))
 
     def apply_schema(
         self,

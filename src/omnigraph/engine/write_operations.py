@@ -22,6 +22,7 @@ from omnigraph.errors import (
     SchemaMovedError,
     WrongQueryKindError,
 )
+from omnigraph.lang.lexer import Mode
 from omnigraph.policy.acts import Act, Action
 from omnigraph.query import bind_parameters
 from omnigraph.query.query_compiler import parse_file, select_query
@@ -29,7 +30,7 @@ from omnigraph.query.typed_tree import Mutation
 from omnigraph.rows.view import View
 from omnigraph.schema import load_catalog
 from omnigraph.schema.accepted_schema import TypeKind
-from omnigraph.schema.migration import MigrationPlan, plan_migration
+from omnigraph.schema.migration import MigrationPlan, PlanDialect, plan_migration
 from omnigraph.versioning import Transaction
 from omnigraph.writers.inputs import InputOptions, InputSource, Text, read_input
 from omnigraph.writers.load_records import LoadChange, LoadMode, build_load_change
@@ -193,6 +194,11 @@ def digest_schema(source: str) -> str:
     return hashlib.sha256(source.encode()).hexdigest()
 
 
+def choose_plan_dialect(mode: Mode) -> PlanDialect:
+    """The dialect of migration plans: strict graphs change their schemas as the reference does."""
+    return "reference" if mode is Mode.STRICT else "omnigraph"
+
+
 class MigrationOperation:
     """A schema change: planned once, because another schema in between is for its author."""
 
@@ -224,7 +230,9 @@ class MigrationOperation:
                 "key", reason, hint="use a word of its own for every request"
             )
         before = self._resources.history.read_by_commit(record.parent or record.commit)
-        return plan_migration(session.open_view(before).accepted, self._catalog)
+        dialect = choose_plan_dialect(self._resources.environment.mode)
+        view = session.open_view(before)
+        return plan_migration(view.accepted, self._catalog, dialect=dialect)
 
     def list_acts(self, branch: str) -> tuple[Act, ...]:
         """It brings a schema to its branch."""
@@ -239,10 +247,11 @@ class MigrationOperation:
             )
         newest = self._resources.committer.sweeps.find_newest()
         if self._migrated is not None:
-            transaction = self._migrated.rebuild_transaction(view.snapshot)
-            # A clean-up since then may be removing the tables of new types: they are made anew.
-            if newest == self._after_sweep:
-                return transaction
+            self._migrated.require_same_schema(view.snapshot)
+            # A clean-up since then may be removing the tables of new types: they are made anew. So
+            # is what was checked on entities that have changed.
+            if newest == self._after_sweep and not self._migrated.depends_on_data:
+                return self._migrated.rebuild_transaction(view.snapshot)
         self._after_sweep = newest
         self._migrated = build_migration(
             view,
@@ -250,6 +259,7 @@ class MigrationOperation:
             tables=self._resources.storage.tables,
             schemas=self._resources.schemas,
             signature=request.signature,
+            dialect=choose_plan_dialect(self._resources.environment.mode),
         )
         return self._migrated.transaction
 

@@ -57,8 +57,10 @@ OG-DS-103 a populated edge type would be dropped (reserved: planned as a soft dr
 OG-DS-104 a property of a populated type would be dropped (reserved: planned as a soft drop)
 OG-DS-105 a populated vector property would be dropped (reserved)
 OG-MF-103 a required property needs values for existing entities
-OG-MF-104 a nullable property would become required (reserved: reported as OG-MF-106)
+OG-MF-104 a property would become required, and entities may lack a value
 OG-MF-106 the type of a property would change
+OG-MF-107 a constraint would be added or narrowed, and entities may contradict it
+OG-MF-108 the type of a property would change, and entities may have other values
 """
 
 _TYPES = """

@@ -1,15 +1,17 @@
 """Applies schemas to tables: the first one of a graph, and every one that replaces it.
 
 A migration is a commit like any other. Added properties are nullable columns at the end of their
-table, added types are empty tables; renames, drops, wider enums and documentation change nothing
-but the schema that the commit names. Other branches keep the schema they have.
+table, added types are empty tables; everything else changes nothing but the schema that the commit
+names. Rules that are added or narrowed are checked on all entities first, and the commit depends on
+them. Other branches keep the schema they have.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -18,16 +20,22 @@ from omnigraph.rows.columns import build_table_shape
 from omnigraph.rows.view import View, table_types_of
 from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKey
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.migration import MigrationPlan, plan_migration
+from omnigraph.schema.migration import DataCheck, MigrationPlan, PlanDialect, plan_migration
 from omnigraph.schema.schema_identity import accept_schema
 from omnigraph.storage.objects import layout
 from omnigraph.storage.tables.lance_tables import Tables
 from omnigraph.storage.tables.pins import Pin
 from omnigraph.versioning.effects import AddColumns, Drop, Effect, Register, Rename
+from omnigraph.versioning.footprint import WHOLE, ReadSet
 from omnigraph.versioning.log_snapshot import Snapshot
 from omnigraph.versioning.record import MAIN, NO_SIGNATURE, Signature
 from omnigraph.versioning.schema_store import Schemas, StoredSchema
 from omnigraph.versioning.transaction import Transaction
+from omnigraph.writers.validate.existing_data import (
+    CheckedType,
+    check_existing_data,
+    read_needed,
+)
 
 # A path names one life of a table. Eight hex digits keep the lives of a type's name apart.
 _LIFE_BYTES = 4
@@ -60,21 +68,38 @@ class Migration:
     plan: MigrationPlan
     transaction: Transaction | None
 
+    @property
+    def depends_on_data(self) -> bool:
+        """Whether the steps were checked on entities, and have to be again on other ones."""
+        return bool(self.plan.checks)
+
     def rebuild_transaction(self, snapshot: Snapshot) -> Transaction | None:
         """The same write on a newer snapshot, for `prepare_again`.
 
-        The steps depend on the schema alone, so whatever happened to entities does not matter.
+        Without checks the steps depend on the schema alone: whatever happened to entities does not
+        matter. With checks it is refused: they are for the newer entities.
         """
         if self.transaction is None:
             return None
-        if snapshot.schema != self.transaction.snapshot.schema:
+        self.require_same_schema(snapshot)
+        if self.depends_on_data:
             raise ConflictError(
-                f"another schema came into force on branch '{snapshot.stream.branch}'"
-                " while this one was applied",
+                "entities that the schema change was checked on changed meanwhile",
                 type_key="schema",
                 commit=snapshot.commit,
             )
         return replace(self.transaction, snapshot=snapshot)
+
+    def require_same_schema(self, snapshot: Snapshot) -> None:
+        """Raise if another schema came into force: what to do about it is for the author."""
+        if self.transaction is None or snapshot.schema == self.transaction.snapshot.schema:
+            return
+        raise ConflictError(
+            f"another schema came into force on branch '{snapshot.stream.branch}'"
+            " while this one was applied",
+            type_key="schema",
+            commit=snapshot.commit,
+        )
 
 
 def create_initial_tables(text: SchemaText, *, tables: Tables, schemas: Schemas) -> GraphCreation:
@@ -96,15 +121,15 @@ def build_migration(
     tables: Tables,
     schemas: Schemas,
     signature: Signature = NO_SIGNATURE,
+    dialect: PlanDialect = "omnigraph",
 ) -> Migration:
     """The write that brings a schema text into force on the branch of a view.
 
     The text in force gives no write; one that differs from it in comments or layout only gives a
     write without steps.
     """
-    numbers_from = choose_first_number(view.snapshot, view.accepted)
-    plan = plan_migration(view.accepted, text.catalog, numbers_from=numbers_from)
-    if plan.schema is None:
+    plan = plan_on_data(view, text.catalog, dialect=dialect)
+    if plan.schema is None or plan.violations:
         raise MigrationUnsupportedError(plan.refusal or "the schema cannot be brought into force")
     if not plan.steps and text.source == view.schema.source:
         return Migration(plan, None)
@@ -113,8 +138,42 @@ def build_migration(
     stored = schemas.put(text.source, plan.schema)
     return Migration(
         plan,
-        Transaction(view.snapshot, effects, changes={}, schema=stored.digest, signature=signature),
+        Transaction(
+            view.snapshot,
+            effects,
+            changes={},
+            footprint=_list_checked_types(view, plan.schema, plan.checks),
+            schema=stored.digest,
+            signature=signature,
+        ),
     )
+
+
+def plan_on_data(
+    view: View, desired: Catalog, *, dialect: PlanDialect = "omnigraph"
+) -> MigrationPlan:
+    """The plan from the schema of a view, with what its entities contradict."""
+    numbers_from = choose_first_number(view.snapshot, view.accepted)
+    plan = plan_migration(view.accepted, desired, numbers_from=numbers_from, dialect=dialect)
+    schema = plan.schema
+    if schema is None:
+        return plan
+    types, old_keys = table_types_of(schema.catalog), _index_tabled_types(view.accepted)
+
+    def open_type(owner: TypeKey) -> CheckedType:
+        table = view.open_table(old_keys[schema.identities[owner].id])
+        shape = build_table_shape(schema, owner)
+        return CheckedType(types[owner], shape, partial(read_needed, table, schema=shape.schema))
+
+    return replace(plan, violations=check_existing_data(plan.checks, open_type))
+
+
+def _list_checked_types(
+    view: View, new: AcceptedSchema, checks: Iterable[DataCheck]
+) -> dict[str, ReadSet]:
+    """The types, as the view calls them, of which the answer of the checks depends on all."""
+    old_keys = _index_tabled_types(view.accepted)
+    return {str(old_keys[new.identities[check.owner].id]): WHOLE for check in checks}
 
 
 def choose_first_number(snapshot: Snapshot, *schemas: AcceptedSchema) -> int:

@@ -10,7 +10,9 @@ from typing import TypeAlias
 from omnigraph.schema import load_catalog
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, Property
 
-Edit: TypeAlias = "AddProperty | RenameProperty | DropProperty | AddType | RenameNode | DropType"
+Edit: TypeAlias = (
+    "AddProperty | RenameProperty | DropProperty | AddType | RenameNode | DropType | Reword"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,23 @@ class DropType:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class Reword:
+    """Another rule: some words of the text that stand in it once."""
+
+    old: str
+    new: str
+
+
+# Rules that are narrowed on one branch meet entities that another one writes.
+TIGHTENED: tuple[Edit, ...] = (
+    Reword("@range(age, 0..150)", "@range(age, 0..8)"),
+    Reword("tags: [String]?", "tags: [String]"),
+    Reword("edge Knows: Person -> Person @card(0..)", "edge Knows: Person -> Person @card(0..1)"),
+    Reword("text: String", "text: String @unique"),
+    Reword("since: Date?\n}\nedge Leads", "since: Date\n}\nedge Leads"),
+)
+RELAXED = tuple(Reword(each.new, each.old) for each in TIGHTENED if isinstance(each, Reword))
 ADDITIONS: tuple[Edit, ...] = (
     AddProperty("Team", "size: I64?"),
     AddProperty("Team", "motto: String?"),
@@ -83,18 +102,26 @@ EDITS: tuple[Edit, ...] = (
     RenameNode("Memo", "Slip"),
     DropType("Memo"),
     DropType("Likes"),
+    *TIGHTENED,
+    *RELAXED,
 )
 
 
 def edited(catalog: Catalog, edit: Edit) -> str | None:
     """The text of a schema after an edit; None where the edit says nothing."""
+    if isinstance(edit, Reword):
+        text = _text(catalog)
+        return text.replace(edit.old, edit.new) if text.count(edit.old) == 1 else None
     try:
         return _text(_edited(catalog, edit)) + (edit.text if isinstance(edit, AddType) else "")
     except KeyError:
         return None
 
 
-def _edited(catalog: Catalog, edit: Edit) -> Catalog:
+def _edited(
+    catalog: Catalog,
+    edit: AddProperty | RenameProperty | DropProperty | AddType | RenameNode | DropType,
+) -> Catalog:
     """The catalog after an edit; a name that is missing or taken is a KeyError."""
     match edit:
         case AddProperty(type_name, text):

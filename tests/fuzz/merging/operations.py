@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from fuzz.merging.both import Both
-from fuzz.merging.edits import ADDITIONS, edited
+from fuzz.merging.edits import ADDITIONS, RELAXED, TIGHTENED, Edit, edited
 
 # Done to a branch.
 Step: TypeAlias = Callable[[Both, str], None]
@@ -21,9 +21,9 @@ def _mutate(statement: str) -> Step:
     return lambda both, branch: both.mutate(branch, f"query c({parameters}) {{ {statement} }}")
 
 
-def _migrate(number: int) -> Step:
+def _migrate(number: int, edits: Sequence[Edit] = ADDITIONS) -> Step:
     def step(both: Both, branch: str) -> None:
-        schema = edited(both.model.graph(branch).catalog, ADDITIONS[number])
+        schema = edited(both.model.graph(branch).catalog, edits[number])
         assert schema is not None
         both.migrate(branch, schema)
 
@@ -79,5 +79,12 @@ OPERATIONS: dict[str, list[Step]] = {
     "add another property": [_migrate(0)],
     "add it otherwise": [_migrate(4)],
     "add a type": [_migrate(5), _load({"type": "Memo", "id": "m1", "data": {"text": "x"}})],
+    "narrow a range": [_migrate(0, TIGHTENED)],
+    "go beyond it": [_load(_person("dov", age=150))],
+    "bound the edges of a node": [_migrate(2, TIGHTENED)],
+    "add an edge beyond it": [_load(_edge("Knows", "ada", "cem", id="e8"))],
+    "make texts unique": [_migrate(3, TIGHTENED)],
+    "write a text twice": [_load({"type": "Note", "id": "n2", "data": {"text": "hello"}})],
+    "narrow a range and back": [_migrate(0, TIGHTENED), _migrate(0, RELAXED)],
     "add an edge type": [_migrate(7), _load(_edge("Likes", "cem", "n1", id="k1"))],
 }

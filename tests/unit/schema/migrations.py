@@ -5,6 +5,7 @@ from __future__ import annotations
 from omnigraph.schema import load_catalog
 from omnigraph.schema.migration import (
     MigrationPlan,
+    PlanDialect,
     Step,
     UnsupportedChange,
     plan_migration,
@@ -26,8 +27,8 @@ def accept(text: str) -> AcceptedSchema:
     return accept_schema(load_catalog(text), domain=DOMAIN).schema
 
 
-def plan(old: str, new: str) -> MigrationPlan:
-    return plan_migration(accept(old), load_catalog(new))
+def plan(old: str, new: str, dialect: PlanDialect = "omnigraph") -> MigrationPlan:
+    return plan_migration(accept(old), load_catalog(new), dialect=dialect)
 
 
 def steps(old: str, new: str) -> list[Step]:
@@ -36,9 +37,11 @@ def steps(old: str, new: str) -> list[Step]:
     return list(found.steps)
 
 
-def refusals(old: str, new: str) -> list[tuple[str, str | None]]:
+def refusals(
+    old: str, new: str, dialect: PlanDialect = "omnigraph"
+) -> list[tuple[str, str | None]]:
     """The entity and code of every unsupported change."""
-    found = plan(old, new)
+    found = plan(old, new, dialect)
     assert not found.supported
     assert found.schema is None
     return [(step.entity, step.code) for step in found.steps if isinstance(step, UnsupportedChange)]

@@ -85,7 +85,7 @@ def test_applying_fails_with_the_first_unsupported_change() -> None:
     found = plan(city("a: I32?  b: I32?"), city("a: I64?  b: I64?  c: I32?"))
     assert found.refusal is not None
     assert found.refusal.startswith("[OG-MF-106] node:City.a: changing property type")
-    uncoded = plan(city("a: I32? @index"), city("a: I32?"))
+    uncoded = plan(city("a: I32? @index"), city("a: I32?"), "reference")
     assert uncoded.refusal == "node:City.a: removing @index(a) is not supported"
     assert plan(city(""), city("")).refusal is None
 
@@ -137,6 +137,62 @@ def test_every_step_has_its_json_form() -> None:
     assert document == {"supported": True, "step_count": len(expected), "steps": expected}
 
 
+RULES = (
+    "interface Named {}  node City implements Named { a: I32  b: I32?  c: enum(x, y)?"
+    '  d: I32? @unique  e: I32?  @range(a, 0..9)  @check(c, "x")  @range(b, 0..9) }'
+    "  edge Road: City -> City @card(0..2)"
+)
+OTHER_RULES = (
+    "interface Named {}  node City { a: I32?  b: I32  c: String?"
+    "  d: I32?  e: I32? @unique  @range(a, 0..5)  @range(b, 0..9) }"
+    "  edge Road: City -> City @card(0..3)"
+)
+
+
+def test_every_change_of_a_rule_has_its_json_form() -> None:
+    found = plan(RULES, OTHER_RULES)
+    of_city = {"type_kind": "node", "type_name": "City"}
+    of_road = {"type_kind": "edge", "type_name": "Road"}
+    few, more = ({"Card": {"min": 0, "max": most}} for most in (2, 3))
+    enum, text = (
+        {"nullable": False, "list": False, "scalar": "String", "enum_values": values}
+        for values in (["x", "y"], None)
+    )
+    high, low = (
+        {"Range": {"property": "a", "min": {"Integer": 0}, "max": {"Integer": most}}}
+        for most in (9, 5)
+    )
+    assert json.loads(json.dumps(found.to_json())) == {
+        "supported": True,
+        "step_count": 9,
+        "steps": [
+            {
+                "kind": "change_implements",
+                "type_kind": "node",
+                "name": "City",
+                "from": ["Named"],
+                "to": [],
+                "properties": [],
+            },
+            {"kind": "drop_constraint", **of_city, "constraint": {"Unique": ["d"]}},
+            {
+                "kind": "drop_constraint",
+                **of_city,
+                "constraint": {"Check": {"property": "c", "pattern": "x"}},
+            },
+            {"kind": "relax_property", **of_city, "property_name": "a"},
+            {"kind": "tighten_property", **of_city, "property_name": "b"},
+            {"kind": "convert_property", **of_city, "property_name": "c", "from": enum, "to": text},
+            {"kind": "change_constraint", **of_city, "from": high, "constraint": low},
+            {"kind": "add_constraint", **of_city, "constraint": {"Unique": ["e"]}},
+            {"kind": "change_constraint", **of_road, "from": few, "constraint": more},
+        ],
+        # Nothing but schemas was looked at.
+        "is_checked": False,
+    }
+    assert [check.code for check in found.checks] == ["OG-MF-104", "OG-MF-107", "OG-MF-107"]
+
+
 def test_an_unsupported_step_has_a_code_only_when_there_is_one() -> None:
     [coded] = plan(city("a: I32?"), city("a: I64?")).to_json()["steps"]
     assert (coded["kind"], coded["entity"], coded["code"]) == (
@@ -144,7 +200,7 @@ def test_an_unsupported_step_has_a_code_only_when_there_is_one() -> None:
         "node:City.a",
         "OG-MF-106",
     )
-    document = plan(city("a: I32? @index"), city("a: I32?")).to_json()
+    document = plan(city("a: I32 @key"), city("a: I32")).to_json()
     assert document["supported"] is False
     assert set(document["steps"][0]) == {"kind", "entity", "reason"}
 
@@ -159,11 +215,16 @@ def test_lint_codes_are_classified_as_published() -> None:
         "OG-MF-103": ("MF", "validated"),
         "OG-MF-104": ("MF", "validated"),
         "OG-MF-106": ("MF", "destructive"),
+        "OG-MF-107": ("MF", "validated"),
+        "OG-MF-108": ("MF", "validated"),
     }
     assert {found.severity for found in LINT_CODES.values()} == {Severity.ERROR}
     assert {code for code, found in LINT_CODES.items() if not found.is_reserved} == {
         "OG-MF-103",
+        "OG-MF-104",
         "OG-MF-106",
+        "OG-MF-107",
+        "OG-MF-108",
     }
     assert LINT_CODES.keys() == {code for code in CODES if code.startswith("OG-")}
     assert LINT_CODES["OG-MF-103"].meaning == CODES["OG-MF-103"].title

@@ -251,11 +251,19 @@ class SchemaPlan:
         """A step per line, and the verdict."""
         if not self.plan.steps:
             return ["no changes"]
-        verdict = "supported" if self.plan.supported else "NOT supported"
         return [
             *(f"- {step}" for step in self.plan.steps),
-            f"{format_count(len(self.plan.steps), 'step')}, {verdict}",
+            *(violation.message for violation in self.plan.violations or ()),
+            f"{format_count(len(self.plan.steps), 'step')}, {self._format_verdict()}",
         ]
+
+    def _format_verdict(self) -> str:
+        plan = self.plan
+        if not plan.supported:
+            return "NOT supported"
+        if not plan.checks or plan.violations is not None:
+            return "supported"
+        return f"supported if entities pass {format_count(len(plan.checks), 'check')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
 
 from omnigraph.lang.diagnostics import Finding, Severity
 from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKind
 from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.migration.constraint_changes import (
+    plan_constraints,
+    plan_dropped_constraints,
+)
+from omnigraph.schema.migration.data_checks import DataCheck, DataViolation, list_data_checks
 from omnigraph.schema.migration.migration_steps import (
     AddType,
     DropType,
     Step,
     UnsupportedChange,
-    describe_step,
 )
+from omnigraph.schema.migration.reference_changes import (
+    plan_reference_constraints,
+    plan_reference_properties,
+    plan_reference_type,
+)
+from omnigraph.schema.migration.step_documents import describe_step
 from omnigraph.schema.migration.type_changes import (
-    TypePair,
-    TypeVersion,
-    iter_type_versions,
-    plan_constraints,
     plan_properties,
     plan_type,
     plan_type_annotations,
 )
+from omnigraph.schema.migration.type_versions import TypePair, TypeVersion, iter_type_versions
 from omnigraph.schema.schema_identity import evolve_schema
 from omnigraph.schema.schema_shape import JsonObject
 
@@ -32,8 +40,25 @@ DATA_LOSS_IGNORED = (
     " until they are cleaned up"
 )
 
-# What is asked of a type that continues, in the order in which its steps are listed.
-_CHECKS = (plan_type, plan_type_annotations, plan_properties, plan_constraints)
+# Which changes have steps: all that data can obey, or those of the reference.
+PlanDialect: TypeAlias = Literal["omnigraph", "reference"]
+
+# What is planned for a type that continues, in the order in which its steps are listed.
+_RULES: Final[Mapping[PlanDialect, tuple[Callable[[TypePair], Iterator[Step]], ...]]] = {
+    "omnigraph": (
+        plan_type,
+        plan_type_annotations,
+        plan_dropped_constraints,
+        plan_properties,
+        plan_constraints,
+    ),
+    "reference": (
+        plan_reference_type,
+        plan_type_annotations,
+        plan_reference_properties,
+        plan_reference_constraints,
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -41,34 +66,46 @@ class MigrationPlan:
     """The steps from one schema to another.
 
     `findings` are rename hints without effect, `warnings` are about options. `schema` is what the
-    graph accepts when the steps are applied, None when one of them is unsupported.
+    graph accepts when the steps are applied, None when one of them is unsupported. `violations` are
+    what entities contradict; None if no entities were examined.
     """
 
     steps: tuple[Step, ...]
     findings: tuple[Finding, ...]
     warnings: tuple[str, ...]
     schema: AcceptedSchema | None
+    violations: tuple[DataViolation, ...] | None = None
 
     @property
     def supported(self) -> bool:
-        """Whether every step can be applied."""
-        return self.schema is not None
+        """Whether every step can be applied, as far as entities were examined."""
+        return self.schema is not None and not self.violations
+
+    @property
+    def checks(self) -> tuple[DataCheck, ...]:
+        """What entities must obey before the steps can be applied."""
+        return list_data_checks(self.steps)
 
     @property
     def refusal(self) -> str | None:
-        """What applying fails with: the message of the first unsupported step."""
+        """What applying fails with: the first unsupported step, or all that entities contradict."""
         refused = (step.message for step in self.steps if isinstance(step, UnsupportedChange))
-        return next(refused, None)
+        found = "\n".join(violation.message for violation in self.violations or ())
+        return next(refused, found or None)
 
     def __repr__(self) -> str:
         return f"MigrationPlan(steps={len(self.steps)}, supported={self.supported})"
 
     def to_json(self) -> JsonObject:
         """The plan document, without the address of the graph."""
+        found = [] if self.violations is None else [each.to_json() for each in self.violations]
         return {
             "supported": self.supported,
             "step_count": len(self.steps),
             "steps": [describe_step(step) for step in self.steps],
+            # Few plans have checks: the documents of others do not mention them.
+            **({"is_checked": self.violations is not None} if self.checks else {}),
+            **({"violations": found} if found else {}),
         }
 
 
@@ -78,8 +115,11 @@ def plan_migration(
     *,
     allow_data_loss: bool = False,
     numbers_from: int | None = None,
+    dialect: PlanDialect = "omnigraph",
 ) -> MigrationPlan:
     """The steps from the accepted schema to a desired catalog; equal schemas give none.
+
+    The dialect "reference" refuses what the reference refuses, whatever entities there are.
 
     Every drop is soft. `allow_data_loss` is accepted for old callers and ignored with a warning:
     steps keep `mode: "soft"`. A rename hint that cannot be resolved is an unsupported step. What
@@ -89,7 +129,7 @@ def plan_migration(
     if evolution.schema is None:
         steps = tuple(_plan_unresolved(evolution.findings))
     else:
-        steps = tuple(plan_steps(accepted, evolution.schema))
+        steps = tuple(plan_steps(accepted, evolution.schema, dialect=dialect))
     is_supported = not any(isinstance(step, UnsupportedChange) for step in steps)
     return MigrationPlan(
         steps=steps,
@@ -107,30 +147,34 @@ def _plan_unresolved(findings: tuple[Finding, ...]) -> Iterator[Step]:
             yield UnsupportedChange(found.entity, found.message, found.code)
 
 
-def plan_steps(old: AcceptedSchema, new: AcceptedSchema) -> list[Step]:
+def plan_steps(
+    old: AcceptedSchema, new: AcceptedSchema, *, dialect: PlanDialect = "omnigraph"
+) -> list[Step]:
     """The steps from one schema to another one that was made from it."""
-    steps = [step for kind in TypeKind for step in _plan_kind(kind, old, new)]
+    steps = [step for kind in TypeKind for step in _plan_kind(kind, old, new, dialect)]
     if not steps and old.catalog != new.catalog:
         steps.append(UnsupportedChange("schema", "unclassified semantic change"))
     return steps
 
 
-def _plan_kind(kind: TypeKind, old: AcceptedSchema, new: AcceptedSchema) -> Iterator[Step]:
+def _plan_kind(
+    kind: TypeKind, old: AcceptedSchema, new: AcceptedSchema, dialect: PlanDialect
+) -> Iterator[Step]:
     before, after = dict(iter_type_versions(old, kind)), dict(iter_type_versions(new, kind))
     for identity, side in after.items():
         if identity in before:
             pair = TypePair(before[identity], side)
-            for check in _CHECKS:
-                yield from check(pair)
+            for plan in _RULES[dialect]:
+                yield from plan(pair)
         else:
             yield AddType(side.key)
     for identity, side in before.items():
         if identity not in after:
-            yield _plan_removed(side)
+            yield _plan_removed(side, dialect)
 
 
-def _plan_removed(side: TypeVersion) -> Step:
-    if side.key.kind is TypeKind.INTERFACE:
+def _plan_removed(side: TypeVersion, dialect: PlanDialect) -> Step:
+    if side.key.kind is TypeKind.INTERFACE and dialect == "reference":
         return UnsupportedChange(
             str(side.key), "removing or renaming an interface is not supported; keep it"
         )

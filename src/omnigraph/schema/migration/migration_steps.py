@@ -7,23 +7,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal, assert_never
+from typing import Literal
 
 from omnigraph.lang.diagnostic_codes import CODES
 from omnigraph.lang.diagnostics import Severity
 from omnigraph.lang.text_printer import quote_string
 from omnigraph.schema.accepted_schema import TypeKey
-from omnigraph.schema.catalog import AnnotationValue, ConstraintKind
-from omnigraph.schema.property_types import PropertyType
-from omnigraph.schema.schema_shape import (
-    JsonObject,
-    encode_annotations,
-    encode_member_constraint,
-    encode_type,
-)
+from omnigraph.schema.catalog import AnnotationValue
+from omnigraph.schema.migration.written_constraints import WrittenConstraint
+from omnigraph.schema.property_types import EnumType, PropertyType, ValueType
 
 REQUIRED_PROPERTY = "OG-MF-103"
+NULLS = "OG-MF-104"
 TYPE_CHANGE = "OG-MF-106"
+CONSTRAINT = "OG-MF-107"
+VALUES = "OG-MF-108"
 
 
 class Family(StrEnum):
@@ -79,8 +77,10 @@ LINT_CODES = {
         LintCode("OG-DS-104", Tier.DESTRUCTIVE),
         LintCode("OG-DS-105", Tier.DESTRUCTIVE),
         LintCode(REQUIRED_PROPERTY, Tier.VALIDATED, is_reserved=False),
-        LintCode("OG-MF-104", Tier.VALIDATED),
+        LintCode(NULLS, Tier.VALIDATED, is_reserved=False),
         LintCode(TYPE_CHANGE, Tier.DESTRUCTIVE, is_reserved=False),
+        LintCode(CONSTRAINT, Tier.VALIDATED, is_reserved=False),
+        LintCode(VALUES, Tier.VALIDATED, is_reserved=False),
     )
 }
 
@@ -151,6 +151,116 @@ class AddIndex:
 
     def __str__(self) -> str:
         return f"add @index({', '.join(self.members)}) to {self.owner}"
+
+
+@dataclass(frozen=True, slots=True)
+class RelaxProperty:
+    """A required property becomes nullable."""
+
+    owner: TypeKey
+    name: str
+
+    def __str__(self) -> str:
+        return f"make {self.owner}.{self.name} nullable"
+
+
+@dataclass(frozen=True, slots=True)
+class TightenProperty:
+    """A nullable property becomes required: no entity may lack it."""
+
+    owner: TypeKey
+    name: str
+
+    @property
+    def code(self) -> str:
+        """The code of an entity that contradicts the step."""
+        return NULLS
+
+    def __str__(self) -> str:
+        return f"make {self.owner}.{self.name} required"
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertProperty:
+    """The values of a property stay and get another type, nullability aside."""
+
+    owner: TypeKey
+    name: str
+    old: ValueType
+    new: ValueType
+
+    @property
+    def code(self) -> str | None:
+        """The code of an entity that contradicts the step; None if none can."""
+        return VALUES if isinstance(self.new, EnumType) else None
+
+    def __str__(self) -> str:
+        return f"convert {self.owner}.{self.name} from {self.old} to {self.new}"
+
+
+@dataclass(frozen=True, slots=True)
+class AddConstraint:
+    """A constraint is declared; `is_checked` says that existing entities may contradict it."""
+
+    owner: TypeKey
+    constraint: WrittenConstraint
+    is_checked: bool = True
+
+    @property
+    def code(self) -> str | None:
+        """The code of an entity that contradicts the step; None if none can."""
+        return CONSTRAINT if self.is_checked else None
+
+    def __str__(self) -> str:
+        return f"add {self.constraint} to {self.owner}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeConstraint:
+    """A constraint gets other bounds or another place in the text."""
+
+    owner: TypeKey
+    old: WrittenConstraint
+    constraint: WrittenConstraint
+    is_checked: bool = True
+
+    @property
+    def code(self) -> str | None:
+        """The code of an entity that contradicts the step; None if none can."""
+        return CONSTRAINT if self.is_checked else None
+
+    def __str__(self) -> str:
+        old, new = (_format_place(self.owner, each) for each in (self.old, self.constraint))
+        place = "" if old == new else f" of {new}"
+        return f"change {self.old} of {old} to {self.constraint}{place}"
+
+
+@dataclass(frozen=True, slots=True)
+class DropConstraint:
+    """A constraint leaves the schema; `owner` carries the new name of its type."""
+
+    owner: TypeKey
+    constraint: WrittenConstraint
+
+    def __str__(self) -> str:
+        return f"drop {self.constraint} of {_format_place(self.owner, self.constraint)}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeImplements:
+    """A node implements other interfaces, or writes what an interface gave, or the reverse."""
+
+    type: TypeKey
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    # The properties that another interface, or the node itself, declares now.
+    properties: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if self.old != self.new:
+            old, new = (f"({', '.join(names)})" for names in (self.old, self.new))
+            return f"change the interfaces of {self.type} from {old} to {new}"
+        return f"change which interfaces declare {', '.join(self.properties)} of {self.type}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +340,14 @@ Step = (
     | AddProperty
     | RenameProperty
     | ExtendEnum
+    | RelaxProperty
+    | TightenProperty
+    | ConvertProperty
     | AddIndex
+    | AddConstraint
+    | ChangeConstraint
+    | DropConstraint
+    | ChangeImplements
     | UpdateTypeMetadata
     | UpdatePropertyMetadata
     | DropProperty
@@ -244,66 +361,5 @@ def _format_annotations(annotations: tuple[AnnotationValue, ...]) -> str:
     return " ".join(written) or "none"
 
 
-def describe_step(step: Step) -> JsonObject:
-    """One step with its `kind` and fields in snake case."""
-    match step:
-        case AddType() | RenameType() | UpdateTypeMetadata() | DropType():
-            return _describe_type_step(step)
-        case AddProperty() | RenameProperty() | ExtendEnum():
-            return _describe_property_step(step)
-        case UpdatePropertyMetadata(owner, name, annotations):
-            return _describe_owner("update_property_metadata", owner, name) | _describe_annotations(
-                annotations
-            )
-        case DropProperty(owner, name, mode):
-            return _describe_owner("drop_property", owner, name) | {"mode": mode}
-        case AddIndex(owner, members):
-            constraint = encode_member_constraint(ConstraintKind.INDEX, members)
-            return _describe_owner("add_constraint", owner) | {"constraint": constraint}
-        case UnsupportedChange(entity, reason, code):
-            document = {"kind": "unsupported_change", "entity": entity, "reason": reason}
-            return document if code is None else document | {"code": code}
-        case _:
-            assert_never(step)
-
-
-def _describe_type_step(step: AddType | RenameType | UpdateTypeMetadata | DropType) -> JsonObject:
-    kind = str(step.type.kind)
-    name = step.type.name
-    match step:
-        case AddType():
-            return {"kind": "add_type", "type_kind": kind, "name": name}
-        case RenameType(_, old_name):
-            return {"kind": "rename_type", "type_kind": kind, "from": old_name, "to": name}
-        case UpdateTypeMetadata(_, annotations):
-            document = {"kind": "update_type_metadata", "type_kind": kind, "name": name}
-            return document | _describe_annotations(annotations)
-        case DropType(_, mode):
-            return {"kind": "drop_type", "type_kind": kind, "name": name, "mode": mode}
-        case _:
-            assert_never(step)
-
-
-def _describe_property_step(step: AddProperty | RenameProperty | ExtendEnum) -> JsonObject:
-    match step:
-        case AddProperty(owner, name, type_):
-            return _describe_owner("add_property", owner, name) | {
-                "property_type": encode_type(type_)
-            }
-        case RenameProperty(owner, old_name, name):
-            return _describe_owner("rename_property", owner) | {"from": old_name, "to": name}
-        case ExtendEnum(owner, name, added_values):
-            return _describe_owner("extend_enum", owner, name) | {
-                "added_values": list(added_values)
-            }
-        case _:
-            assert_never(step)
-
-
-def _describe_owner(kind: str, owner: TypeKey, name: str | None = None) -> JsonObject:
-    document = {"kind": kind, "type_kind": str(owner.kind), "type_name": owner.name}
-    return document if name is None else document | {"property_name": name}
-
-
-def _describe_annotations(annotations: tuple[AnnotationValue, ...]) -> JsonObject:
-    return {"annotations": encode_annotations(annotations)}
+def _format_place(owner: TypeKey, constraint: WrittenConstraint) -> str:
+    return str(owner) if constraint.place is None else f"{owner}.{constraint.place}"

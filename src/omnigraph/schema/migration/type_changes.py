@@ -1,178 +1,112 @@
-"""The changes of one type, whose old and new version are paired by identity.
-
-Properties are added, renamed, retyped or dropped; annotations and constraints change.
-"""
+"""The changes of one type: its header, its annotations and its properties."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from omnigraph.lang.text_printer import quote_string
-from omnigraph.schema.accepted_schema import (
-    AcceptedSchema,
-    DeclaredType,
-    TypeKey,
-    TypeKind,
-    properties_of,
-    types_of,
-)
+from omnigraph.schema.accepted_schema import TypeKind
 from omnigraph.schema.catalog import (
     AnnotationValue,
-    Cardinality,
-    ConstraintKind,
-    Constraints,
     EdgeType,
     InterfaceType,
     NodeType,
     Property,
-    Range,
 )
 from omnigraph.schema.migration.migration_steps import (
     REQUIRED_PROPERTY,
     TYPE_CHANGE,
-    AddIndex,
     AddProperty,
+    ChangeImplements,
+    ConvertProperty,
     DropProperty,
     ExtendEnum,
+    RelaxProperty,
     RenameProperty,
     RenameType,
     Step,
+    TightenProperty,
     UnsupportedChange,
     UpdatePropertyMetadata,
     UpdateTypeMetadata,
 )
-from omnigraph.schema.property_types import EnumType
+from omnigraph.schema.migration.type_versions import TypePair, TypeVersion
+from omnigraph.schema.property_types import EnumType, Scalar, ScalarType, ValueType
 
 _METADATA = frozenset({"description", "instruction"})
 _Annotations = tuple[AnnotationValue, ...]
 
-# Where a constraint was written, its kind, the identities it names, and its other arguments.
-_Identity = tuple[str, ConstraintKind, tuple[int | str, ...], str]
+# The steps for one aspect of a property that continues: its old and its new version.
+PlanProperty: TypeAlias = Callable[[TypePair, Property, Property], Iterator[Step]]
 
 
 @dataclass(frozen=True, slots=True)
-class TypeVersion:
-    """One type in one schema, with names turned into identities."""
+class PropertyRules:
+    """What a dialect makes of another type of a property, and of another origin."""
 
-    key: TypeKey
-    type: DeclaredType
-    schema: AcceptedSchema
-
-    @property
-    def constraints(self) -> Constraints:
-        """The constraints of the type; an interface has only those on its properties."""
-        return Constraints() if isinstance(self.type, InterfaceType) else self.type.constraints
-
-    def member_id_of(self, name: str) -> int | str:
-        """The identity of a property; other members, such as `@src`, stand for themselves."""
-        found = self.schema.find_property_id(self.key, name)
-        return name if found is None else found
-
-    def type_id_of(self, kind: TypeKind, name: str) -> int:
-        """The identity of another type."""
-        return self.schema.identities[TypeKey(kind, name)].id
-
-    def index_properties(self) -> dict[int, Property]:
-        """Every property by identity, in the order of names."""
-        ids = self.schema.identities[self.key].property_ids
-        return {ids[declared.name]: declared for declared in properties_of(self.type)}
+    retype: PlanProperty
+    move: PlanProperty
 
 
-@dataclass(frozen=True, slots=True)
-class TypePair:
-    """A type before and after the migration; `key` is its new name."""
-
-    old: TypeVersion
-    new: TypeVersion
-
-    @property
-    def key(self) -> TypeKey:
-        """The type as it will be called."""
-        return self.new.key
-
-    def format_entity(self, property_name: str | None = None) -> str:
-        """The type, or one of its properties, as an unsupported change names it."""
-        return str(self.key) if property_name is None else f"{self.key}.{property_name}"
+def plan_type(pair: TypePair) -> Iterator[Step]:
+    """The steps for what stands in the header of a type, @card aside."""
+    yield from plan_rename(pair)
+    match pair.old.type, pair.new.type:
+        case NodeType() as old, NodeType() as new:
+            yield from _plan_implements(pair, old, new)
+        case EdgeType() as old_edge, EdgeType() as new_edge:
+            yield from plan_ends(pair, old_edge, new_edge)
+        case _:
+            pass
 
 
-def iter_type_versions(schema: AcceptedSchema, kind: TypeKind) -> Iterator[tuple[int, TypeVersion]]:
-    """Every type of a kind with its identity, by name."""
-    for key, type_ in types_of(schema.catalog):
-        if key.kind is kind:
-            yield schema.identities[key].id, TypeVersion(key, type_, schema)
+def plan_rename(pair: TypePair) -> Iterator[Step]:
+    """The step for another name of a type."""
+    if pair.old.key.name != pair.key.name:
+        yield RenameType(pair.key, pair.old.key.name)
 
 
-def plan_properties(pair: TypePair) -> Iterator[Step]:
-    """The steps for the properties of a type: desired ones by name, then dropped ones."""
-    old, new = pair.old.index_properties(), pair.new.index_properties()
-    for identity, declared in new.items():
-        if identity in old:
-            yield from _plan_continued(pair, old[identity], declared)
-        else:
-            yield _plan_added(pair, declared)
-    for identity, declared in old.items():
-        if identity not in new:
-            yield DropProperty(pair.key, declared.name)
+def _plan_implements(pair: TypePair, old: NodeType, new: NodeType) -> Iterator[Step]:
+    old_properties, new_properties = pair.old.index_properties(), pair.new.index_properties()
+    moved = [
+        declared.name
+        for identity, declared in new_properties.items()
+        if identity in old_properties
+        and provenance_of(pair.old, old_properties[identity]) != provenance_of(pair.new, declared)
+    ]
+    if moved or have_interfaces_changed(pair, old, new):
+        yield ChangeImplements(pair.key, old.implements, new.implements, tuple(moved))
 
 
-def _plan_added(pair: TypePair, declared: Property) -> Step:
-    if declared.type.is_nullable:
-        return AddProperty(pair.key, declared.name, declared.type)
-    return UnsupportedChange(
-        pair.format_entity(declared.name),
-        f"adding the required property '{declared.name}' needs a backfill of existing entities;"
-        f" make it nullable ({declared.type}?)",
-        REQUIRED_PROPERTY,
+def have_interfaces_changed(pair: TypePair, old: NodeType, new: NodeType) -> bool:
+    """Whether a node implements other interfaces, whatever they are called."""
+    return _interface_ids_of(pair.old, old.implements) != _interface_ids_of(
+        pair.new, new.implements
     )
 
 
-def _plan_continued(pair: TypePair, old: Property, new: Property) -> Iterator[Step]:
-    if old.name != new.name:
-        yield RenameProperty(pair.key, old.name, new.name)
-    if old.type != new.type:
-        yield _plan_retyped(pair, old, new)
-    if _embed_identity_of(pair.old, old) != _embed_identity_of(pair.new, new):
+def _interface_ids_of(side: TypeVersion, names: tuple[str, ...]) -> set[int]:
+    return {side.type_id_of(TypeKind.INTERFACE, name) for name in names}
+
+
+def provenance_of(side: TypeVersion, declared: Property) -> tuple[bool, frozenset[int]]:
+    """Whether only interfaces declare a property, and which ones do."""
+    return declared.is_injected, frozenset(_interface_ids_of(side, declared.interfaces))
+
+
+def plan_ends(pair: TypePair, old: EdgeType, new: EdgeType) -> Iterator[Step]:
+    """The step for other ends of an edge."""
+    if _end_ids_of(pair.old, old) != _end_ids_of(pair.new, new):
         yield UnsupportedChange(
-            pair.format_entity(new.name),
-            "changing the source or model of @embed is not supported, because stored vectors could"
-            " diverge from their text; add a new property",
+            pair.format_entity(),
+            f"changing the ends from {old.source} -> {old.target}"
+            f" to {new.source} -> {new.target} is not supported; add a new edge type",
         )
-    if _provenance_of(pair.old, old) != _provenance_of(pair.new, new):
-        yield UnsupportedChange(
-            pair.format_entity(new.name),
-            "changing which interfaces give or require the property is not supported",
-        )
-    yield from plan_property_annotations(pair, old, new)
 
 
-def _plan_retyped(pair: TypePair, old: Property, new: Property) -> Step:
-    match old.type.value, new.type.value:
-        case EnumType(old_values), EnumType(new_values) if (
-            set(old_values) < set(new_values) and old.type.is_nullable == new.type.is_nullable
-        ):
-            added = tuple(sorted(set(new_values) - set(old_values)))
-            return ExtendEnum(pair.key, new.name, added)
-        case _:
-            return UnsupportedChange(
-                pair.format_entity(new.name),
-                f"changing property type from {old.type} to {new.type} is not supported;"
-                " add a new property",
-                TYPE_CHANGE,
-            )
-
-
-def _embed_identity_of(
-    side: TypeVersion, declared: Property
-) -> tuple[int | str, str | None] | None:
-    if declared.embed is None:
-        return None
-    return side.member_id_of(declared.embed.source), declared.embed.model
-
-
-def _provenance_of(side: TypeVersion, declared: Property) -> tuple[bool, frozenset[int]]:
-    interfaces = (side.type_id_of(TypeKind.INTERFACE, name) for name in declared.interfaces)
-    return declared.is_injected, frozenset(interfaces)
+def _end_ids_of(side: TypeVersion, edge: EdgeType) -> tuple[int, int]:
+    return side.type_id_of(TypeKind.NODE, edge.source), side.type_id_of(TypeKind.NODE, edge.target)
 
 
 def plan_type_annotations(pair: TypePair) -> Iterator[Step]:
@@ -181,13 +115,6 @@ def plan_type_annotations(pair: TypePair) -> Iterator[Step]:
     if _select_metadata(old) != _select_metadata(new):
         yield UpdateTypeMetadata(pair.key, _select_metadata(new))
     yield from _plan_opaque(pair.format_entity(), old, new)
-
-
-def plan_property_annotations(pair: TypePair, old: Property, new: Property) -> Iterator[Step]:
-    """The steps for the annotations of a property."""
-    if _select_metadata(old.annotations) != _select_metadata(new.annotations):
-        yield UpdatePropertyMetadata(pair.key, new.name, _select_metadata(new.annotations))
-    yield from _plan_opaque(pair.format_entity(new.name), old.annotations, new.annotations)
 
 
 def _annotations_of(side: TypeVersion) -> _Annotations:
@@ -206,119 +133,93 @@ def _plan_opaque(entity: str, old: _Annotations, new: _Annotations) -> Iterator[
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _PrintedConstraint:
-    """A constraint as people read it; `property` when it stands on a property."""
-
-    kind: ConstraintKind
-    members: tuple[str, ...]
-    detail: str = ""
-    property: str | None = None
-
-    def __str__(self) -> str:
-        return f"@{self.kind}({', '.join((*self.members, *filter(None, (self.detail,))))})"
+def plan_properties(pair: TypePair) -> Iterator[Step]:
+    """The steps for the properties of a type: desired ones by name, then dropped ones."""
+    # The origin of a property is what its type implements.
+    return plan_type_properties(pair, PropertyRules(_plan_retyped, lambda *_: iter(())))
 
 
-def plan_constraints(pair: TypePair) -> Iterator[Step]:
-    """The steps for the constraints of a type: removed ones, then added ones."""
-    old, new = _index_by_identity(pair.old), _index_by_identity(pair.new)
-    for identity, written in old.items():
+def plan_type_properties(pair: TypePair, rules: PropertyRules) -> Iterator[Step]:
+    """The steps for the properties of a type by the rules of a dialect."""
+    old, new = pair.old.index_properties(), pair.new.index_properties()
+    for identity, declared in new.items():
+        if identity in old:
+            yield from _plan_continued(pair, old[identity], declared, rules)
+        else:
+            yield _plan_added(pair, declared)
+    for identity, declared in old.items():
         if identity not in new:
-            yield UnsupportedChange(
-                pair.format_entity(written.property), f"removing {written} is not supported"
-            )
-    added = [written for identity, written in new.items() if identity not in old]
-    indexes = dict.fromkeys(
-        written.members for written in added if written.kind is ConstraintKind.INDEX
+            yield DropProperty(pair.key, declared.name)
+
+
+def _plan_added(pair: TypePair, declared: Property) -> Step:
+    if declared.type.is_nullable:
+        return AddProperty(pair.key, declared.name, declared.type)
+    return UnsupportedChange(
+        pair.format_entity(declared.name),
+        f"adding the required property '{declared.name}' needs a backfill of existing entities;"
+        f" make it nullable ({declared.type}?)",
+        REQUIRED_PROPERTY,
     )
-    for members in indexes:
-        yield AddIndex(pair.key, members)
-    for written in added:
-        if written.kind is not ConstraintKind.INDEX:
-            yield UnsupportedChange(
-                pair.format_entity(written.property),
-                f"adding {written} to an existing type is not supported",
-            )
 
 
-def _index_by_identity(side: TypeVersion) -> dict[_Identity, _PrintedConstraint]:
-    found = {}
-    for written in _iter_constraints(side):
-        place = "body" if written.property is None else "property"
-        # The members keep their order by name, which a rename may change.
-        members = sorted((side.member_id_of(name) for name in written.members), key=str)
-        found[place, written.kind, tuple(members), written.detail] = written
-    return found
-
-
-def _iter_constraints(side: TypeVersion) -> Iterator[_PrintedConstraint]:
-    for declared in side.index_properties().values():
-        for kind in sorted(declared.property_constraints):
-            yield _PrintedConstraint(kind, (declared.name,), property=declared.name)
-    for kind, members in side.constraints.body:
-        yield _PrintedConstraint(kind, members)
-    for bounds in side.constraints.ranges:
-        yield _PrintedConstraint(ConstraintKind.RANGE, (bounds.property,), _format_range(bounds))
-    for check in side.constraints.checks:
-        yield _PrintedConstraint(
-            ConstraintKind.CHECK, (check.property,), quote_string(check.pattern)
+def _plan_continued(
+    pair: TypePair, old: Property, new: Property, rules: PropertyRules
+) -> Iterator[Step]:
+    if old.name != new.name:
+        yield RenameProperty(pair.key, old.name, new.name)
+    if old.type != new.type:
+        yield from rules.retype(pair, old, new)
+    if _embed_identity_of(pair.old, old) != _embed_identity_of(pair.new, new):
+        yield UnsupportedChange(
+            pair.format_entity(new.name),
+            "changing the source or model of @embed is not supported, because stored vectors could"
+            " diverge from their text; add a new property",
         )
+    yield from rules.move(pair, old, new)
+    if _select_metadata(old.annotations) != _select_metadata(new.annotations):
+        yield UpdatePropertyMetadata(pair.key, new.name, _select_metadata(new.annotations))
+    yield from _plan_opaque(pair.format_entity(new.name), old.annotations, new.annotations)
 
 
-def _format_range(bounds: Range) -> str:
-    low, high = ("" if bound is None else repr(bound) for bound in (bounds.minimum, bounds.maximum))
-    return f"{low}..{high}"
+def _embed_identity_of(
+    side: TypeVersion, declared: Property
+) -> tuple[int | str, str | None] | None:
+    if declared.embed is None:
+        return None
+    return side.member_id_of(declared.embed.source), declared.embed.model
 
 
-def plan_type(pair: TypePair) -> Iterator[Step]:
-    """The steps for what stands in the header of a type."""
-    if pair.old.key.name != pair.key.name:
-        yield RenameType(pair.key, pair.old.key.name)
-    match pair.old.type, pair.new.type:
-        case NodeType() as old, NodeType() as new:
-            yield from _plan_implements(pair, old, new)
-        case EdgeType() as old_edge, EdgeType() as new_edge:
-            yield from _plan_ends(pair, old_edge, new_edge)
-            yield from _plan_cardinality(pair, old_edge, new_edge)
+def _plan_retyped(pair: TypePair, old: Property, new: Property) -> Iterator[Step]:
+    if old.type.value != new.type.value:
+        step = _plan_converted(pair, new.name, old.type.value, new.type.value)
+        yield step or refuse_type(pair, old, new)
+        if step is None:
+            return
+    if old.type.is_nullable and not new.type.is_nullable:
+        yield TightenProperty(pair.key, new.name)
+    if new.type.is_nullable and not old.type.is_nullable:
+        yield RelaxProperty(pair.key, new.name)
+
+
+def _plan_converted(pair: TypePair, name: str, old: ValueType, new: ValueType) -> Step | None:
+    """The step between two types whose values are texts."""
+    match old, new:
+        case EnumType(old_values), EnumType(new_values) if set(old_values) < set(new_values):
+            return ExtendEnum(pair.key, name, tuple(sorted(set(new_values) - set(old_values))))
+        case (EnumType(), EnumType()) | (EnumType(), ScalarType(Scalar.STRING)):
+            return ConvertProperty(pair.key, name, old, new)
+        case ScalarType(Scalar.STRING), EnumType():
+            return ConvertProperty(pair.key, name, old, new)
         case _:
-            pass
+            return None
 
 
-def _plan_implements(pair: TypePair, old: NodeType, new: NodeType) -> Iterator[Step]:
-    if _interface_ids_of(pair.old, old.implements) != _interface_ids_of(pair.new, new.implements):
-        yield UnsupportedChange(
-            pair.format_entity(),
-            f"changing the implemented interfaces from ({', '.join(old.implements)})"
-            f" to ({', '.join(new.implements)}) is not supported",
-        )
-
-
-def _interface_ids_of(side: TypeVersion, names: tuple[str, ...]) -> set[int]:
-    return {side.type_id_of(TypeKind.INTERFACE, name) for name in names}
-
-
-def _plan_ends(pair: TypePair, old: EdgeType, new: EdgeType) -> Iterator[Step]:
-    if _end_ids_of(pair.old, old) != _end_ids_of(pair.new, new):
-        yield UnsupportedChange(
-            pair.format_entity(),
-            f"changing the ends from {old.source} -> {old.target}"
-            f" to {new.source} -> {new.target} is not supported; add a new edge type",
-        )
-
-
-def _end_ids_of(side: TypeVersion, edge: EdgeType) -> tuple[int, int]:
-    return side.type_id_of(TypeKind.NODE, edge.source), side.type_id_of(TypeKind.NODE, edge.target)
-
-
-def _plan_cardinality(pair: TypePair, old: EdgeType, new: EdgeType) -> Iterator[Step]:
-    if old.cardinality != new.cardinality:
-        yield UnsupportedChange(
-            pair.format_entity(),
-            f"changing the cardinality from {_format_cardinality(old.cardinality)}"
-            f" to {_format_cardinality(new.cardinality)} is not supported",
-        )
-
-
-def _format_cardinality(cardinality: Cardinality) -> str:
-    maximum = "" if cardinality.maximum is None else cardinality.maximum
-    return f"{cardinality.minimum}..{maximum}"
+def refuse_type(pair: TypePair, old: Property, new: Property) -> UnsupportedChange:
+    """The step for a type that a property cannot get in place."""
+    return UnsupportedChange(
+        pair.format_entity(new.name),
+        f"changing property type from {old.type} to {new.type} is not supported;"
+        " add a new property",
+        TYPE_CHANGE,
+    )

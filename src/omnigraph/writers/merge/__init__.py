@@ -14,5 +14,6 @@ a cherry-pick and a revert differ only in their base and their source.
     conflict_kinds    the kinds of conflicts, the preferred side of each, and their messages
     merge_choices     what the caller decides: by property or entity, and whose side counts
     merge_conflicts   schema, row and rule conflicts as one list, with the states of all sides
+    tightened_rules   entities of one side that contradict a rule which the other side added
     merge_commit      from a merged change to a transaction, or to its conflicts
 """

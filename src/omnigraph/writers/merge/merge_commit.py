@@ -30,6 +30,7 @@ from omnigraph.writers.merge.merge_conflicts import (
 )
 from omnigraph.writers.merge.merged_schema import MergedSchema, SchemaBridge, build_bridge
 from omnigraph.writers.merge.three_way import MergedChange
+from omnigraph.writers.merge.tightened_rules import list_tightened_conflicts
 from omnigraph.writers.prepare import Request, build_transaction
 from omnigraph.writers.row_staging import RowStaging
 from omnigraph.writers.validate import Findings, check_change
@@ -65,6 +66,7 @@ def check_merge(merged: MergedChange, *, keys: KeyCache, is_forward: bool = Fals
         findings = Findings(shown_max=CONFLICTS_LISTED_MAX)
         reads = dict(check_change(merged.change, committed, findings))
         parts.append(list_rule_conflicts(merged.change, committed, findings, schema, sides))
+        parts.append(list_tightened_conflicts(merged, parts[-1]))
     conflicts = with_images(join_conflicts(parts), schema, sides)
     return CheckedMerge(merged, keys, reads, conflicts, is_forward)
 

@@ -13,6 +13,7 @@ first violations, in the order of the checks, and with their number.
     image_after         which entities exist after the write; the look-ups as a footprint
     reference_rule      both ends of every edge exist after the write
     cardinality_rule    the number of edges of every source that the write touches
+    existing_data       whether existing entities obey rules that a schema change adds
 """
 
 from omnigraph.writers.validate.change_validation import check_change, validate_change

@@ -35,7 +35,7 @@ def check_form(subject: RuleSubject, findings: Findings) -> None:
         found += [_find_missing_end(subject, column) for column in (SOURCE_COLUMN, TARGET_COLUMN)]
     for property_ in subject.type_.properties.values():
         if not property_.type.is_nullable:
-            found += _find_missing_values(subject, property_)
+            found += find_missing_values(subject, property_)
         found += _find_infinite_values(subject, property_)
     findings.add_by_row(found)
 
@@ -46,12 +46,12 @@ def check_rules(subject: RuleSubject, findings: Findings) -> None:
     findings.add_by_row(
         [
             *(
-                _find_outside_enum(subject, property_, property_.type.value)
+                find_outside_enum(subject, property_, property_.type.value)
                 for property_ in subject.type_.properties.values()
                 if isinstance(property_.type.value, EnumType)
             ),
-            *(_find_outside_range(subject, bounds) for bounds in constraints.ranges),
-            *(_find_unmatched(subject, check) for check in constraints.checks),
+            *(find_outside_range(subject, bounds) for bounds in constraints.ranges),
+            *(find_unmatched(subject, check) for check in constraints.checks),
         ]
     )
 
@@ -68,7 +68,8 @@ def _find_missing_end(subject: RuleSubject, column: str) -> Finding:
     return Finding(to_positions(pc.is_null(subject.change.rows[column])), build_violation)
 
 
-def _find_missing_values(subject: RuleSubject, property_: Property) -> list[Finding]:
+def find_missing_values(subject: RuleSubject, property_: Property) -> list[Finding]:
+    """The rows without a value of a required property."""
     values, name = _column_of(subject, property_.name), property_.name
     if not values.null_count:
         return []
@@ -127,7 +128,8 @@ def _find_bad_element(value: pa.Scalar, *, may_hold_null: bool) -> float | None:
     )
 
 
-def _find_outside_enum(subject: RuleSubject, property_: Property, enum: EnumType) -> Finding:
+def find_outside_enum(subject: RuleSubject, property_: Property, enum: EnumType) -> Finding:
+    """The rows whose value is not one of an enum; a null is."""
     values, name = _column_of(subject, property_.name), property_.name
     is_known = pc.is_in(values, value_set=pa.array(enum.values, values.type))
 
@@ -140,7 +142,8 @@ def _find_outside_enum(subject: RuleSubject, property_: Property, enum: EnumType
     return Finding(to_positions(pc.and_not(values.is_valid(), is_known)), build_violation)
 
 
-def _find_outside_range(subject: RuleSubject, bounds: Range) -> Finding:
+def find_outside_range(subject: RuleSubject, bounds: Range) -> Finding:
+    """The rows whose value is beyond a bound; a null is not."""
     values, name = _column_of(subject, bounds.property), bounds.property
     is_integer = pa.types.is_integer(values.type)
     is_within = (
@@ -203,7 +206,8 @@ def _round_to_double(bound: int | float, *, towards: float) -> float:
     return nearest if is_beyond else math.nextafter(nearest, towards)
 
 
-def _find_unmatched(subject: RuleSubject, check: Check) -> Finding:
+def find_unmatched(subject: RuleSubject, check: Check) -> Finding:
+    """The rows whose text has no match of a pattern; a null needs none."""
     values, name = _column_of(subject, check.property), check.property
     # Arrow searches with RE2, the engine that admitted the pattern.
     is_matched = pc.match_substring_regex(values, check.pattern)

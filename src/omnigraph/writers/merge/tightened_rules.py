@@ -1,0 +1,112 @@
+"""Rules that one side added or narrowed, held against entities that come from the other side.
+
+Rows that a merge writes are validated as those of any write. What it leaves on ours has to obey
+what theirs demands, and a table that becomes that of theirs what ours demands: both are read as a
+whole, which only the merge of such a schema change has to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import EntityConflict
+from omnigraph.rows.columns import TableShape
+from omnigraph.rows.view import table_types_of
+from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKey
+from omnigraph.schema.catalog import Cardinality
+from omnigraph.schema.migration import (
+    DataCheck,
+    DataViolation,
+    Unique,
+    list_data_checks,
+    plan_steps,
+)
+from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.writers.graph_change import TypeChange
+from omnigraph.writers.merge.merge_conflicts import MergeConflicts
+from omnigraph.writers.merge.three_way import MergedChange
+from omnigraph.writers.validate.existing_data import (
+    CheckedType,
+    NeededColumns,
+    check_existing_data,
+    mask_values,
+    read_needed,
+)
+
+
+def list_tightened_conflicts(merged: MergedChange, known: MergeConflicts) -> MergeConflicts:
+    """What contradicts a rule that its side did not have.
+
+    A type with a `known` conflict of a kind is not read for others of that kind: rows that the
+    merge writes would be reported twice.
+    """
+    schema = merged.schema
+    ours = [] if schema.is_ours else _list_checks(merged.sides.ours.accepted, schema.accepted)
+    theirs = _list_checks(merged.sides.theirs.accepted, schema.accepted)
+    found = {(each.kind, each.type_name) for each in known.listed}
+    checks = [
+        *(each for each in ours if each.owner not in merged.adopted),
+        *(each for each in theirs if each.owner in merged.adopted),
+    ]
+    wanted = (each for each in checks if (_kind_of(each), each.owner.name) not in found)
+    violations = check_existing_data(wanted, partial(_open_type, merged))
+    listed = [conflict for each in violations for conflict in _build_conflicts(each)]
+    return MergeConflicts(tuple(listed), sum(each.count for each in violations))
+
+
+def _list_checks(side: AcceptedSchema, merged: AcceptedSchema) -> tuple[DataCheck, ...]:
+    if side.catalog == merged.catalog:
+        return ()
+    return list_data_checks(plan_steps(side, merged))
+
+
+def _open_type(merged: MergedChange, key: TypeKey) -> CheckedType:
+    type_ = table_types_of(merged.schema.accepted.catalog)[key]
+    shape = merged.schema.types[key].shape
+    return CheckedType(type_, shape, partial(_read_merged, merged, key, shape))
+
+
+def _read_merged(
+    merged: MergedChange, key: TypeKey, shape: TableShape, needed: NeededColumns
+) -> pa.Table:
+    """The entities of a type after the merge."""
+    if key in merged.adopted:
+        table = merged.sides.theirs.tables.open(merged.adopted[key])
+        return read_needed(table, needed, shape.schema)
+    ours = merged.schema.types[key].ours
+    assert ours is not None, "a type that is new on ours is written as a whole"
+    rows = read_needed(merged.sides.ours.open_table(ours.key), needed, shape.schema)
+    change = merged.change.get(key)
+    return rows if change is None else _apply_change(rows, change, needed)
+
+
+def _apply_change(rows: pa.Table, change: TypeChange, needed: NeededColumns) -> pa.Table:
+    touched = pa.concat_arrays([change.written, change.deleted.cast(change.written.type)])
+    kept = rows.filter(pc.invert(pc.is_in(rows[ID_COLUMN], value_set=touched)))
+    written = change.rows.select(rows.column_names)
+    batches = [mask_values(batch, needed.for_nulls) for batch in written.to_batches()]
+    return pa.concat_tables([kept, pa.Table.from_batches(batches, schema=kept.schema)])
+
+
+def _build_conflicts(violation: DataViolation) -> Iterable[EntityConflict]:
+    check = violation.check
+    kind = str(check.owner.kind)
+    for each in violation.examples:
+        message = f"{check.owner.name} {each} contradicts '{check.step}'"
+        # A source of edges is an entity of another type.
+        id_ = None if isinstance(check.rule, Cardinality) else each.id
+        yield EntityConflict(_kind_of(check), kind, check.owner.name, id_, message)
+
+
+def _kind_of(check: DataCheck) -> str:
+    match check.rule:
+        case Unique():
+            return "unique_violation"
+        case Cardinality():
+            return "cardinality_violation"
+        case _:
+            return "value_constraint_violation"
