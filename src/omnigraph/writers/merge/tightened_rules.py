@@ -1,8 +1,8 @@
-"""Rules that one side added or narrowed, held against entities that come from the other side.
+"""Rules that theirs added or narrowed, held against the entities that a merge leaves on ours.
 
-Rows that a merge writes are validated as those of any write. What it leaves on ours has to obey
-what theirs demands, and a table that becomes that of theirs what ours demands: both are read as a
-whole, which only the merge of such a schema change has to do.
+Rows that a merge writes are validated as those of any write, and a table is adopted only with the
+rules that it was written by. What stays is read as a whole, which only the merge of such a schema
+change has to do.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from omnigraph.errors import EntityConflict
 from omnigraph.rows.columns import TableShape
 from omnigraph.rows.view import table_types_of
-from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKey
+from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.catalog import Cardinality
 from omnigraph.schema.migration import (
     DataCheck,
@@ -39,29 +39,24 @@ from omnigraph.writers.validate.existing_data import (
 
 
 def list_tightened_conflicts(merged: MergedChange, known: MergeConflicts) -> MergeConflicts:
-    """What contradicts a rule that its side did not have.
+    """What contradicts a rule that ours did not have.
 
     A type with a `known` conflict of a kind is not read for others of that kind: rows that the
     merge writes would be reported twice.
     """
     schema = merged.schema
-    ours = [] if schema.is_ours else _list_checks(merged.sides.ours.accepted, schema.accepted)
-    theirs = _list_checks(merged.sides.theirs.accepted, schema.accepted)
+    if schema.is_ours:
+        return MergeConflicts()
+    checks = list_data_checks(plan_steps(merged.sides.ours.accepted, schema.accepted))
     found = {(each.kind, each.type_name) for each in known.listed}
-    checks = [
-        *(each for each in ours if each.owner not in merged.adopted),
-        *(each for each in theirs if each.owner in merged.adopted),
-    ]
-    wanted = (each for each in checks if (_kind_of(each), each.owner.name) not in found)
+    wanted = (
+        each
+        for each in checks
+        if each.owner not in merged.adopted and (_kind_of(each), each.owner.name) not in found
+    )
     violations = check_existing_data(wanted, partial(_open_type, merged))
     listed = [conflict for each in violations for conflict in _build_conflicts(each)]
     return MergeConflicts(tuple(listed), sum(each.count for each in violations))
-
-
-def _list_checks(side: AcceptedSchema, merged: AcceptedSchema) -> tuple[DataCheck, ...]:
-    if side.catalog == merged.catalog:
-        return ()
-    return list_data_checks(plan_steps(side, merged))
 
 
 def _open_type(merged: MergedChange, key: TypeKey) -> CheckedType:
@@ -74,9 +69,6 @@ def _read_merged(
     merged: MergedChange, key: TypeKey, shape: TableShape, needed: NeededColumns
 ) -> pa.Table:
     """The entities of a type after the merge."""
-    if key in merged.adopted:
-        table = merged.sides.theirs.tables.open(merged.adopted[key])
-        return read_needed(table, needed, shape.schema)
     ours = merged.schema.types[key].ours
     assert ours is not None, "a type that is new on ours is written as a whole"
     rows = read_needed(merged.sides.ours.open_table(ours.key), needed, shape.schema)
