@@ -106,17 +106,11 @@ class Cluster:
 
     def policy_digest(self, graph_id: str) -> str | None:
         """The digest of the bundle that is bound to a graph, as far as the ledger says it."""
-        names = self._list_bound(build_address(Kind.GRAPH, graph_id))
-        if not names:
-            return None
-        return self._revision.resources[build_address(Kind.POLICY, names[0])].digest
+        return self._find_bundle_digest(build_address(Kind.GRAPH, graph_id))
 
     def server_policy_digest(self) -> str | None:
         """The digest of the bundle of the server, as far as the ledger says it."""
-        names = self._list_bound(CLUSTER)
-        if not names:
-            return None
-        return self._revision.resources[build_address(Kind.POLICY, names[0])].digest
+        return self._find_bundle_digest(CLUSTER)
 
     def server_policy(self) -> Policy | None:
         """The policy that decides who may list the graphs; None where no bundle is bound."""
@@ -238,6 +232,11 @@ class Cluster:
             found = Policy(parse_bundle(text, file=f"policy.{name}", kind=kind), graph=graph_id)
             self._policies[name, graph_id] = found
         return found
+
+    def _find_bundle_digest(self, target: str) -> str | None:
+        names = self._list_bound(target)
+        policies = (build_address(Kind.POLICY, name) for name in names)
+        return next((self._revision.resources[address].digest for address in policies), None)
 
     def _list_bound(self, target: str) -> list[str]:
         found = sorted(name for name, bound in self._read_bindings().items() if target in bound)

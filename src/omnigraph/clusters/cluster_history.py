@@ -28,7 +28,9 @@ _SUFFIXES: Final = {Kind.QUERY: "gq", Kind.SCHEMA: "pg", Kind.POLICY: "yaml"}
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """What a clean-up found: payloads that no revision names, and folders of deleted graphs."""
+    """What a clean-up found or removed: payloads that no revision names, and what is left in the
+    folders of deleted graphs.
+    """
 
     payloads: tuple[str, ...]
     folders: tuple[str, ...]
@@ -155,12 +157,13 @@ def clean_up(site: Site, *, keep: int | None, grace_s: float, is_dry: bool) -> L
         if entry.path not in named and entry.modified <= youngest
     )
     newest = site.ledger.read_newest()
-    folders = tuple([] if newest is None else newest.content.tombstones)
+    world = StoredWorld(site)
+    buried = () if newest is None else newest.content.tombstones
+    folders = [folder for folder in buried if not world.is_empty(folder)]
     if not is_dry:
         site.objects.delete(payloads)
-        world = StoredWorld(site)
-        folders = tuple(folder for folder in folders if not world.remove_folder(folder))
-    return Leftovers(payloads, folders, not is_dry)
+        folders = [folder for folder in folders if world.remove_folder(folder)]
+    return Leftovers(payloads, tuple(folders), not is_dry)
 
 
 def _iter_payload_paths(revision: Revision) -> Iterator[str]:

@@ -160,9 +160,14 @@ class StoredWorld:
         try:
             if paths := [entry.path for entry in objects.list("")]:
                 objects.delete(paths)
-            return next(iter(objects.list("")), None) is None
+            return self.is_empty(folder)
         except StorageError:
             return False
+
+    def is_empty(self, folder: str) -> bool:
+        """Whether no object is left in a folder."""
+        objects = self._site.open_graph_storage(self._site.uri_of(folder)).objects
+        return next(iter(objects.list("")), None) is None
 
 
 def _migrate(graph: Graph, request: GraphRequest, *, expected: str | None = None) -> GraphState:

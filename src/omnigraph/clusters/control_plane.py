@@ -189,6 +189,7 @@ class ControlPlane:
                     "folders": list(found.folders),
                 },
                 f"{verb} {len(found.payloads)} payloads that no revision needs",
+                f"{verb} {len(found.folders)} folders of deleted graphs",
             )
 
         return self._run("cleanup", run, needs_lock=not is_dry)

@@ -166,6 +166,7 @@ def _build_bundle(text: str, findings: Findings, kind: BundleKind | None) -> Bun
     rules: dict[str, Rule] = {}
     for node in section.values["rules"]:
         rule, place = _read_rule(node, groups, findings)
+        _require_printable(rule.id, position_of(node), findings)
         if rule.id in rules:
             message = f"rule: two rules have the id '{sanitize_text(rule.id)}'"
             findings.add_problem(position_of(node), message, code="duplicate_rule")
@@ -199,6 +200,7 @@ def _read_groups(node: yaml.MappingNode | None, findings: Findings) -> dict[str,
     for name, place, members in () if node is None else iter_named_nodes(node):
         if not name.strip():
             findings.add_problem(place, "groups: a group needs a name")
+        _require_printable(name, place, findings)
         if not isinstance(members, yaml.SequenceNode) or not members.value:
             message = f"groups: '{sanitize_text(name)}' expects: a list of actors"
             findings.add_problem(position_of(members), message)
@@ -209,11 +211,19 @@ def _read_groups(node: yaml.MappingNode | None, findings: Findings) -> dict[str,
 
 
 def _read_actor(node: yaml.Node, group: str, findings: Findings) -> str:
-    if isinstance(node, yaml.ScalarNode) and not is_null(node) and str(node.value).strip():
-        return str(node.value)
-    message = f"groups: an actor of '{sanitize_text(group)}' is empty"
-    findings.add_problem(position_of(node), message)
-    return ""
+    name = str(node.value) if isinstance(node, yaml.ScalarNode) and not is_null(node) else ""
+    if not name.strip():
+        message = f"groups: an actor of '{sanitize_text(group)}' is empty"
+        findings.add_problem(position_of(node), message)
+    _require_printable(name, position_of(node), findings)
+    return name
+
+
+def _require_printable(name: str, place: Position, findings: Findings) -> None:
+    """A name with a line of its own could add a line to the decisions and plans that show it."""
+    if not name.isprintable():
+        message = f"'{sanitize_text(name)}' has characters that cannot be shown"
+        findings.add_problem(place, message)
 
 
 def _read_rule(

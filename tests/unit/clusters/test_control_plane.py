@@ -43,6 +43,14 @@ def changes(document: dict[str, Any]) -> dict[str, tuple[str, str]]:
     }
 
 
+def clean_up(folder: Path, *, is_dry: bool) -> list[str]:
+    found = ControlPlane(str(folder), "ada").clean_up(keep=None, grace_s=0, is_dry=is_dry)
+    assert found.is_ok
+    folders: list[str] = found.fields["folders"]
+    assert f"{len(folders)} folders of deleted graphs" in "".join(found.to_lines())
+    return folders
+
+
 def applied(folder: Path) -> dict[str, Any]:
     assert run(folder, "import_state")["ok"]
     document = run(folder, "apply")
@@ -146,6 +154,12 @@ def test_a_deletion_waits_for_an_approval_which_is_used_once(folder: Path) -> No
     status = run(folder, "report_status")
     assert status["observations"]["graph.tasks"]["kind"] == "tombstone"
     assert [each["consumed_at"] for each in status["approvals"]] != []
+    assert clean_up(folder, is_dry=True) == []
+    (folder / "graphs/tasks.omni/late").mkdir(parents=True)
+    (folder / "graphs/tasks.omni/late/file").write_text("of a server that had it open")
+    for is_dry in (True, False):
+        assert clean_up(folder, is_dry=is_dry) == ["graphs/tasks.omni"]
+    assert clean_up(folder, is_dry=True) == []
     # The id is declared again: another life, in another folder, which no late deletion reaches.
     (folder / "cluster.yaml").write_text(text)
     document = run(folder, "apply")
