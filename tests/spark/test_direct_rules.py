@@ -196,6 +196,8 @@ CASTS = [
     *("float(number)", "number > 5", "-3", "2.5D", "NOT (text IS NULL) AND number <= 7L"),
     *("text IS NULL OR number = 5", "string(flag)", "double(small)", "smallint(number)", "`text`"),
     *("number = bigint(text)", "bigint(text) = number", "tinyint(number) = smallint(text)"),
+    # A word of SQL, and the usual name of an end.
+    *("from", "int(from)", "concat(from, text)", "from <> 'yes' AND from IS NOT NULL", "from::int"),
 ]
 TEXTS = [
     *("", " ", "5", " 5\t", "+5", "-5", "- 5", "5-", "005", "128", "-129", "32768", "2147483648"),
@@ -234,6 +236,7 @@ def test_every_cast_has_the_values_and_the_failures_of_spark(spark: SparkSession
     rows = pa.table(
         {
             "text": [*TEXTS, None],
+            "from": [None, *TEXTS],
             "number": pa.array(
                 [numbers[n % len(numbers)] for n in range(len(TEXTS) + 1)], pa.int64()
             ),

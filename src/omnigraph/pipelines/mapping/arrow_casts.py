@@ -122,9 +122,10 @@ def _cast_or_none(texts: pa.Array, target: pa.DataType) -> pa.Array | None:
 
 
 def _cast_float_texts(texts: pa.Array, target: pa.DataType) -> Casted:
-    is_plain = pc.match_substring_regex(texts, _FLOAT)
-    if pc.all(is_plain).as_py() is not False:
-        return Casted(_cast_plain_floats(texts, target), None)
+    found = _cast_or_none(texts, target)
+    # Of the texts that Arrow reads, Spark reads all in the same way, but for those without digits.
+    if found is not None and pc.all(pc.is_finite(found)).as_py() is not False:
+        return Casted(found, None)
     trimmed = pc.utf8_trim(texts, _BLANKS)
     is_plain = pc.match_substring_regex(trimmed, _FLOAT)
     is_odd = pc.and_(pc.match_substring_regex(trimmed, _MAYBE_FLOAT), pc.invert(is_plain))

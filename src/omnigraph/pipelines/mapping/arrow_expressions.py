@@ -38,12 +38,12 @@ _COMPARISONS: Final[Mapping[str, Callable[[pa.Array, pa.Array], pa.Array]]] = {
     ">": pc.greater,
     ">=": pc.greater_equal,
 }
-# Names that mean something else than a column, whatever the columns are.
+# Names that may mean something else than a column. `from`, a usual one of edges, never does.
 _RESERVED: Final = frozenset(
     (
         *("true", "false", "null", "and", "or", "not", "is", "in", "case", "when", "then", "else"),
         *("end", "cast", "try_cast", "as", "between", "like", "rlike", "ilike", "interval"),
-        *("distinct", "div", "exists", "from", "select", "where", "date", "timestamp", "x", "r"),
+        *("distinct", "div", "exists", "select", "where", "date", "timestamp", "x", "r"),
         *("current_date", "current_timestamp", "current_time", "current_user", "localtimestamp"),
         *("session_user", "user"),
     )
