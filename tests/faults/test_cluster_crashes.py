@@ -158,6 +158,7 @@ def _examine(place: Place, start: Callable[[Place], None], fault: Fault) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("place", [*places.kinds(), "s3"], indirect=True)
 @pytest.mark.parametrize("name", STARTS)
 def test_a_crash_at_any_step_is_continued_by_the_next_run(place: Place, name: str) -> None:

@@ -258,8 +258,8 @@ class Scope:
                     fail(
                         f"{named}: it does not work on a cluster, and {address}"
                         f" is one ({address.origin})",
-                        hint="address a server with --server NAME --graph ID, or the graph's"
-                        " storage with --store URI",
+                        hint="run a stored query with `omnigraph queries run`, address a server"
+                        " with --server NAME --graph ID, or the graph's storage with --store URI",
                     )
             case StoreAddress():
                 if self._capability in (Capability.SERVED, Capability.CONTROL):

@@ -223,7 +223,8 @@ def compute_next_content(
                 approvals[change.approval_id] = used
         else:
             resources[change.resource] = _build_applied(change, context, outcomes)
-    _keep_bundles(resources, statuses, before.resources, list_waiting(outcomes.changes))
+    if waiting := list_waiting(outcomes.changes):
+        _keep_bundles(resources, statuses, before.resources, waiting)
     for graph_id, made in outcomes.made.items():
         observations[f"graph.{graph_id}"] = describe_observation(
             graph_id, made.folder, made.state, desired=made.state.schema_digest, now=now

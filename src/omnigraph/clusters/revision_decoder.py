@@ -114,6 +114,8 @@ def _decode_content(document: JsonObject) -> RevisionContent:
 
 def _check_tombstones(content: RevisionContent) -> None:
     """Every folder that is named here is removed, so none may be anything but a deleted graph."""
+    if not content.tombstones:
+        return
     graphs = (address for address in content.resources if kind_of(address) is Kind.GRAPH)
     living = {
         build_graph_folder(name_of(address), life_of(content.resources[address]))
