@@ -187,7 +187,6 @@ class HttpApp:
                 try:
                     return self._lanes.run_quick(key, work)
                 except QueryTimeoutError:
-                    self._lanes.mark_slow(key)
                     call.bounds = bounds
             run = self._lanes.run_measured(key, work)
         else:

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from typing import Final, TypeVar
 
+from omnigraph.errors import QueryTimeoutError
 from omnigraph.lru_cache import LruCache
 
 Returned = TypeVar("Returned")
@@ -43,6 +44,21 @@ class Lane(StrEnum):
     STREAM = "stream"
 
 
+class _Watch:
+    """What a read takes: of its own thread, and of the clock."""
+
+    def __init__(self) -> None:
+        self._worked_s, self._began_s = time.thread_time(), time.perf_counter()
+
+    def has_worked(self) -> bool:
+        """Whether it needed more than a quick read does, however busy the machine was."""
+        return time.thread_time() - self._worked_s > QUICK_S
+
+    def has_waited(self) -> bool:
+        """Whether it kept its thread for long, working or not."""
+        return time.perf_counter() - self._began_s > _WAIT_S_MAX
+
+
 class Lanes:
     """The threads of a server, apart by the kind of work: a load does not keep a read waiting."""
 
@@ -62,15 +78,22 @@ class Lanes:
         """Whether equal reads were quick, all of them."""
         return self._quick.get(key) is True
 
-    def mark_slow(self, key: Hashable) -> None:
-        """Send equal reads to a thread from now on, whatever the next of them takes."""
-        self._quick.put(key, False)
-
     def run_quick(self, key: Hashable, work: Callable[[], Returned]) -> Returned:
-        """Do a quick read here; one that turns out to be slow is not quick any more."""
-        started = time.perf_counter()
-        found = work()
-        if time.perf_counter() - started > QUICK_S:
+        """Do a quick read here; one that turns out to be slow is not quick any more.
+
+        One that was stopped stays in threads, whatever the next of them takes, unless it was the
+        machine that kept it waiting: then it is measured again.
+        """
+        watch = _Watch()
+        try:
+            found = work()
+        except QueryTimeoutError:
+            if watch.has_worked():
+                self._quick.put(key, False)
+            else:
+                self._quick.discard(key)
+            raise
+        if watch.has_worked() or watch.has_waited():
             self._quick.discard(key)
         return found
 
@@ -79,10 +102,9 @@ class Lanes:
         return await self.run(Lane.READ, lambda: self._measure(key, work))
 
     def _measure(self, key: Hashable, work: Callable[[], Returned]) -> Returned:
-        started, began = time.thread_time(), time.perf_counter()
+        watch = _Watch()
         found = work()
-        has_waited = time.perf_counter() - began > _WAIT_S_MAX
-        is_quick = time.thread_time() - started < QUICK_S and not has_waited
+        is_quick = not watch.has_worked() and not watch.has_waited()
         if is_quick and self._quick.get(key) is None:
             self._quick.put(key, True)
         return found

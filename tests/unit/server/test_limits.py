@@ -19,9 +19,10 @@ import httpx
 import pytest
 from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, Tracer
 
+from omnigraph.errors import QueryTimeoutError
 from omnigraph.server.admission_control import AdmissionControl
 from omnigraph.server.exchange import Call, RequestRefusedError
-from omnigraph.server.lanes import Lanes
+from omnigraph.server.lanes import LOOP_S_MAX, QUICK_S, Lanes
 from omnigraph.server.request_tracing import find_tracer, record_span
 from omnigraph.server.server_log import JsonFormatter
 from omnigraph.server.server_settings import build_settings
@@ -136,15 +137,30 @@ def test_other_parameters_of_a_quick_text_do_not_stop_the_server(tmp_path: Path)
         assert ask(-1) == 200
 
 
-def test_a_text_that_was_slow_once_stays_in_threads() -> None:
+@pytest.mark.parametrize(
+    ("worked_s", "is_quick"), [(2 * QUICK_S, False), (0, True)], ids=["slow", "kept waiting"]
+)
+def test_a_text_that_was_slow_once_stays_in_threads(worked_s: float, is_quick: bool) -> None:
+    """One that the machine kept waiting is measured again."""
+
+    def work() -> None:
+        until = time.thread_time() + worked_s
+        while time.thread_time() < until:
+            pass
+        raise QueryTimeoutError(LOOP_S_MAX)
+
     async def measure() -> bool:
         lanes = Lanes()
-        lanes.mark_slow("text")
+        await lanes.run_measured("text", lambda: None)
+        assert lanes.is_quick("text")
+        with pytest.raises(QueryTimeoutError):
+            lanes.run_quick("text", work)
+        assert not lanes.is_quick("text")
         await lanes.run_measured("text", lambda: None)
         lanes.shutdown()
         return lanes.is_quick("text")
 
-    assert not asyncio.run(measure())
+    assert asyncio.run(measure()) == is_quick
 
 
 def test_parallel_loads_beyond_the_limit_are_refused(tmp_path: Path) -> None:
