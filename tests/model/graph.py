@@ -18,7 +18,7 @@ from omnigraph.errors import (
 from omnigraph.query import logical_plan as plan
 from omnigraph.query import typed_tree as typed
 from omnigraph.query.ast import WriteVerb
-from omnigraph.query.limit_binding import bind_limit, find_parameter_limit, read_limit
+from omnigraph.query.limit_binding import bind_limit, read_limit
 from omnigraph.query.tree_walk import variables_of
 from omnigraph.schema.catalog import EdgeType, NodeType
 
@@ -56,7 +56,7 @@ class ModelGraph(Store):
     ) -> list[Row]:
         """The rows of a read: values by column name; a bare node is its entity."""
         reader = Reader(self, {**params, typed.NOW_NAME: now}, embed, work_limit)
-        limit = find_parameter_limit(read)
+        limit = read.open_limit
         read = read if limit is None else bind_limit(read, read_limit(limit, params))
         reader.check_options(read.root)
         return list(reader.rows(read.root, {}))

@@ -25,7 +25,6 @@ from omnigraph.query.limit_binding import (
     NO_LIMIT,
     LimitBinding,
     bind_limit,
-    find_parameter_limit,
     read_limit,
 )
 from omnigraph.query.logical_plan import ReadPlan
@@ -67,7 +66,7 @@ class QueryExecutor:
 
     def is_search(self, plan: ReadPlan, view: View) -> bool:
         """Whether a plan ranks or matches texts, and may wait for a model that makes vectors."""
-        if find_parameter_limit(plan) is not None:
+        if plan.open_limit is not None:
             plan = self._keep_bound(plan, NO_LIMIT)
         query = self.planner.get_plan(plan, view.catalog).query
         return query.rank is not None or bool(query.text_matches)
@@ -95,7 +94,7 @@ class QueryExecutor:
 
     def _bind_limit(self, plan: ReadPlan, params: Params) -> ReadPlan:
         """The plan with the number of rows of the request."""
-        limit = find_parameter_limit(plan)
+        limit = plan.open_limit
         return plan if limit is None else self._keep_bound(plan, read_limit(limit, params))
 
     def _keep_bound(self, plan: ReadPlan, binding: LimitBinding) -> ReadPlan:

@@ -22,12 +22,6 @@ class LimitBinding:
 NO_LIMIT = LimitBinding()
 
 
-def find_parameter_limit(plan: ReadPlan) -> ParameterLimit | None:
-    """The limit of a plan, if a parameter gives it."""
-    limits = [each for each in chain_of(plan.root) if isinstance(each, ParameterLimit)]
-    return limits[-1] if limits else None
-
-
 def read_limit(limit: ParameterLimit, params: Mapping[str, Value]) -> LimitBinding:
     """What the parameters of a request say; null means all rows. Raises `ParameterError`."""
     count = _read_count("limit", limit.count, params)
@@ -36,7 +30,8 @@ def read_limit(limit: ParameterLimit, params: Mapping[str, Value]) -> LimitBindi
 
 def bind_limit(plan: ReadPlan, binding: LimitBinding) -> ReadPlan:
     """The plan of a request, with numbers in the place of parameters."""
-    return replace(plan, root=link_chain(_iter_bound(chain_of(plan.root), binding)))
+    root = link_chain(_iter_bound(chain_of(plan.root), binding))
+    return replace(plan, root=root, open_limit=None)
 
 
 def _iter_bound(chain: tuple[Operator, ...], binding: LimitBinding) -> Iterator[Operator]:

@@ -203,6 +203,8 @@ class ReadPlan:
     root: Operator
     columns: tuple[ResultColumn, ...]
     is_ordered: bool
+    # The limit, if only the parameters of a request say what it is.
+    open_limit: ParameterLimit | None = None
 
 
 Plan = ReadPlan | Mutation

@@ -83,7 +83,14 @@ def _lower_read(read: Read, poll: Poll) -> ReadPlan:
         root=root,
         columns=tuple(ResultColumn(column.name, column.type) for column in read.columns),
         is_ordered=bool(read.order) or read.rank is not None,
+        open_limit=_find_open_limit(root),
     )
+
+
+def _find_open_limit(root: Operator) -> ParameterLimit | None:
+    """The limit of a plan that parameters give: nothing but columns is above it."""
+    top = root.input if isinstance(root, Project) else root
+    return top if isinstance(top, ParameterLimit) else None
 
 
 def _lower_rows(read: Read, matched: Operator) -> Operator:

@@ -12,7 +12,7 @@ from omnigraph.execution.optimizer.plan_split import split_plan
 from omnigraph.execution.query_budget import DEFAULT_OPTIONS, Budget, ReadOptions
 from omnigraph.execution.result import Result
 from omnigraph.query import logical_plan as plans
-from omnigraph.query.limit_binding import bind_limit, find_parameter_limit, read_limit
+from omnigraph.query.limit_binding import bind_limit, read_limit
 from omnigraph.query.tree_walk import chain_of, expressions_of, iter_subexpressions
 from omnigraph.query.typed_tree import NOW_NAME, Expr, NearestScore, RrfScore, TextMatch
 from omnigraph.rows.evaluator import Params, evaluate_constant
@@ -52,7 +52,7 @@ def run_query(  # noqa: PLR0913 — one keyword for each decision of the caller
     """The result of a plan; `now` is the millisecond of the request."""
     budget = options.budget or Budget()
     known = {**params, NOW_NAME: now}
-    limit = find_parameter_limit(plan)
+    limit = plan.open_limit
     plan = plan if limit is None else bind_limit(plan, read_limit(limit, params))
     _require_supported(plan, known)
     parts = split_plan(plan.root)
