@@ -17,6 +17,7 @@ import pytest
 
 from omnigraph.errors import PipelineInvalidError, SecretMissingError, SourceRefusedError
 from omnigraph.pipelines.config.definition import (
+    DltSource,
     FeedSource,
     FileSource,
     HttpSource,
@@ -225,6 +226,7 @@ def test_a_file_for_each_event(tmp_path: Path) -> None:
         (SparkSource("jdbc"), ["spark jdbc/it"]),
         (SqlSource("SELECT 1"), []),
         (PythonSource("m:rows", "/p"), ["python m:rows"]),
+        (DltSource("rows", "/p", "m:made"), ["dlt m:made.rows"]),
     ],
 )
 def test_datasets_have_the_names_of_openlineage(source: Source, names: list[str]) -> None:

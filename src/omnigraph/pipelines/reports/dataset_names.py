@@ -12,6 +12,7 @@ from typing import Final, assert_never
 from urllib.parse import SplitResult, urlsplit
 
 from omnigraph.pipelines.config.definition import (
+    DltSource,
     FeedSource,
     FileSource,
     HttpSource,
@@ -64,6 +65,8 @@ def iter_source_names(name: str, source: Source) -> Iterator[DatasetName]:
             pass
         case PythonSource():
             yield DatasetName("python", source.function)
+        case DltSource():
+            yield DatasetName("dlt", f"{source.function or name}.{source.table}")
         case _:
             assert_never(source)
 
