@@ -21,7 +21,7 @@ def open_cluster(scope: Scope) -> Cluster:
     return applied_cluster.open_cluster(resolve_cluster(scope).root)
 
 
-def list_graphs(scope: Scope) -> Mapping[str, str]:
+def find_graphs(scope: Scope) -> Mapping[str, str]:
     """The address of each graph of a cluster or of a server, by id."""
     from omnigraph.operator_config import ServerAddress
 

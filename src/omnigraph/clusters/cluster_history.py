@@ -18,6 +18,7 @@ from omnigraph.clusters.cluster_world import Site, StoredWorld
 from omnigraph.clusters.desired import digest_bytes
 from omnigraph.clusters.revision import AppliedResource, Revision
 from omnigraph.clusters.stored_documents import JsonObject
+from omnigraph.config.bounded_files import describe_failure
 
 # A payload is written before the revision that names it, so a young one may belong to an apply
 # that is still at work.
@@ -69,8 +70,12 @@ def checkout(site: Site, revision: Revision, target: Path) -> list[str]:
     # The configuration comes last: a folder without it is not taken for a whole one.
     for name, data in files.items():
         path = target / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        except OSError as error:
+            message = f"it cannot be written: {describe_failure(error)}"
+            raise ClusterStopped("checkout_failed", str(path), message) from error
     return list(files)
 
 

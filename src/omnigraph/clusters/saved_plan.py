@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from omnigraph.clusters.cluster_findings import ClusterStopped
 from omnigraph.clusters.cluster_plan import Plan
 from omnigraph.clusters.desired import Desired
 from omnigraph.clusters.stored_documents import JsonObject, parse_object
+from omnigraph.config.bounded_files import describe_failure, read_file
+
+# A plan lists every resource of a cluster, of which there may be tens of thousands.
+_PLAN_BYTES_MAX: Final = 256 << 20
 
 
 def require_unmoved(path: Path, plan: Plan, desired: Desired) -> None:
@@ -26,6 +31,7 @@ def require_unmoved(path: Path, plan: Plan, desired: Desired) -> None:
 
 def _load_saved_plan(path: Path) -> JsonObject:
     try:
-        return parse_object(path.read_bytes())
+        return parse_object(read_file(path, bytes_max=_PLAN_BYTES_MAX))
     except (OSError, ValueError) as error:
-        raise ClusterStopped("invalid_saved_plan", str(path), str(error)) from error
+        message = f"this is not a plan that was saved: {describe_failure(error)}"
+        raise ClusterStopped("invalid_saved_plan", str(path), message) from error

@@ -13,7 +13,7 @@ from typing import Final
 FILE_BYTES_MAX: Final = 16 << 20
 
 
-def read_file(path: str | os.PathLike[str]) -> bytes:
+def read_file(path: str | os.PathLike[str], *, bytes_max: int = FILE_BYTES_MAX) -> bytes:
     """The bytes of a file; raises `OSError` for what is not a regular file, or too large."""
     # Opening a pipe would else wait for a writer.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -21,8 +21,8 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
             raise OSError(None, "it is not a regular file")
-        if found.st_size > FILE_BYTES_MAX:
-            raise OSError(None, f"it has more than {FILE_BYTES_MAX >> 20} MiB")
+        if found.st_size > bytes_max:
+            raise OSError(None, f"it has more than {bytes_max >> 20} MiB")
         data = os.read(handle, found.st_size)
         # A file system may give the bytes in pieces.
         while len(data) < found.st_size and (more := os.read(handle, found.st_size)):

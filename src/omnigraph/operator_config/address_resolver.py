@@ -173,6 +173,11 @@ def _resolve_given(flags: AddressFlags, name: str, config: OperatorConfig) -> Ad
         case "cluster":
             root = config.find_root(value) if value in config.clusters else value
             _require_clean(root, origin)
+            if is_served(root):
+                raise AddressError(
+                    f"{root} is the address of a server, and not of a cluster's storage",
+                    hint=f"address a server with {flags.spell('server')}",
+                )
             return ClusterAddress(root, flags.graph, origin)
         case _:
             return _make_store(flags, value, origin)

@@ -277,6 +277,21 @@ def test_a_saved_plan_is_applied_only_if_nothing_moved(folder: Path) -> None:
     assert codes(late) >= {"state_cas_mismatch"}
 
 
+def test_what_is_not_a_saved_plan_is_refused_at_once(folder: Path) -> None:
+    applied(folder)
+    for path in (Path("/dev/zero"), folder, folder / "none.json", folder / "people.pg"):
+        plane = ControlPlane(str(folder), "ada")
+        document = plane.apply(saved=path).to_json()
+        assert codes(document) == {"invalid_saved_plan"}
+        assert "state_written" not in document
+
+
+def test_a_folder_that_cannot_be_written_gets_no_configuration(folder: Path) -> None:
+    applied(folder)
+    assert codes(run(folder, "checkout", 2, Path("/proc/none"))) == {"checkout_failed"}
+    assert codes(run(folder, "checkout", 2, folder / "people.pg")) == {"checkout_not_empty"}
+
+
 def test_an_unknown_field_of_a_revision_is_refused(folder: Path) -> None:
     applied(folder)
     path = folder / "__cluster/state" / f"{2:020}.json"

@@ -141,6 +141,7 @@ def test_a_relative_path_of_the_file_is_below_its_folder(
         ({"store": "s3://k:s3cr3t@b/g"}, "--store: an address has no user"),
         ({"uri": "https://u:s3cr3t@h/g"}, "the argument: an address has no user"),
         ({"OMNIGRAPH_GRAPH": "s3://k:s3cr3t@b"}, r"\$OMNIGRAPH_GRAPH: an address has no user"),
+        ({"cluster": "https://h"}, "the address of a server, and not of a cluster's storage"),
         ({"cluster": "s3://k:s3cr3t@b"}, "--cluster: an address has no user"),
         ({"server": "https://u:s3cr3t@h"}, "not the address of a server: an address has no user"),
         ({"server": "https://h?t=s3cr3t"}, "not the address of a server: .* a host and a path"),

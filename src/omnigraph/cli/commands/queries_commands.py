@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from omnigraph.cli import cluster_access
-from omnigraph.cli.cluster_access import open_cluster, resolve_cluster
+from omnigraph.cli.cluster_access import find_graphs, open_cluster, resolve_cluster
 from omnigraph.cli.command_errors import FAILED, fail
 from omnigraph.cli.command_registry import ACTOR, CONTROL_FLAGS, add_group, register_command
 from omnigraph.cli.commands.query_commands import TableOptions, print_rows
@@ -90,7 +89,7 @@ def register(app: typer.Typer) -> None:
 
 def list_graphs(scope: Scope, is_json: JSON = False) -> None:
     """List the graphs of a cluster or a server with their addresses."""
-    found = cluster_access.list_graphs(scope)
+    found = find_graphs(scope)
     documents = [{"id": name, "uri": uri} for name, uri in found.items()]
     lines = "\n".join(f"{name}\t{uri}" for name, uri in found.items())
     show(Fields({"graphs": documents}, lines), is_json=is_json)
