@@ -20,6 +20,8 @@ _ADDRESS: Final = re.compile(
 # Words that a server needs below `/graphs` itself.
 RESERVED_GRAPH_IDS: Final = frozenset({"policies", "queries", "cluster"})
 PROVIDER_PREFIX: Final = "provider.embedding."
+# A name is a folder below the root, and file systems bound those.
+NAME_CHARS_MAX: Final = 128
 CLUSTER: Final = "cluster"
 
 
@@ -65,7 +67,7 @@ def is_address(address: str) -> bool:
 
 def is_resource_name(name: str) -> bool:
     """Whether a text can be the name of a query, a policy or a provider."""
-    return _NAME.fullmatch(name) is not None
+    return _NAME.fullmatch(name) is not None and len(name) <= NAME_CHARS_MAX
 
 
 def is_graph_id(name: str) -> bool:

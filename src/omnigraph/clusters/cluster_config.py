@@ -250,7 +250,7 @@ class _ConfigReader:
                 rule = (
                     "letters, digits and '-', from a letter on, at most 64, no reserved word"
                     if is_graph
-                    else "letters, digits, '_' and '-', from a letter or '_' on"
+                    else "letters, digits, '_' and '-', from a letter or '_' on, at most 128"
                 )
                 self._add(place, f"'{name}' cannot be an id: use {rule}", "invalid_resource_id")
 

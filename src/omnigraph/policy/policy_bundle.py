@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -39,6 +40,8 @@ from omnigraph.policy.acts import (
 )
 
 VERSION: Final = 1
+# A name, in which `*` stands for any text. Another text is like no query.
+_QUERY_PATTERN: Final = re.compile(r"[A-Za-z0-9_*-]+", re.ASCII)
 _ACTIONS: Final = tuple(map(str, Action))
 
 
@@ -240,8 +243,7 @@ def _read_rule(
         findings.add_problem(allow.position_of("actions"), "allow: 'actions' is empty")
     queries = allow.values["queries"]
     if queries is not None:
-        if not queries:
-            findings.add_problem(allow.position_of("queries"), "allow: 'queries' is empty")
+        _check_queries(queries, allow.position_of("queries"), findings)
         _require_actions("queries", actions, {Action.INVOKE_QUERY}, allow, findings)
     carries = tuple(dict.fromkeys(map(Action, allow.values["carries"])))
     if carries:
@@ -256,6 +258,15 @@ def _read_rule(
         carries,
     )
     return rule, allow.position_of("actions")
+
+
+def _check_queries(names: tuple[str, ...], place: Position, findings: Findings) -> None:
+    if not names:
+        findings.add_problem(place, "allow: 'queries' is empty")
+    for name in filter(None, names):
+        if _QUERY_PATTERN.fullmatch(name) is None:
+            message = f"allow: '{sanitize_text(name)}' is not the name of a stored query"
+            findings.add_problem(place, message)
 
 
 def _read_group(allow: Section, groups: Mapping[str, object], findings: Findings) -> str:

@@ -52,6 +52,7 @@ HOSTILE = [
     ("schema: people.pg", allow('{base: "https://h/\\e[2J"}'), "invalid_external_blob_base"),
     ("schema: people.pg", allow("{base: 'https://h/../s3cret'}"), "invalid_external_blob_base"),
     ("schema: people.pg", allow("{base: 'https://s3cret@h/x'}"), "invalid_external_blob_base"),
+    ("  front:", f"  {'f' * 129}:", "invalid_resource_id"),
     ("graphs:", "storage: 's3://b/x?key=s3cret'\ngraphs:", "invalid_storage_root"),
     ("graphs:", "storage: 's3://b/x#s3cret'\ngraphs:", "invalid_storage_root"),
     ("graphs:", "state: {backend: s3cret}\ngraphs:", "unsupported_state_backend"),

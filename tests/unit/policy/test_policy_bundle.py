@@ -66,6 +66,7 @@ def test_a_bundle_is_read_with_its_groups_scopes_and_limits() -> None:
         ("{actors: {group: g}, actions: [read], types: ['*']}", "names of types"),
         ("{actors: {group: g}, actions: [read], types: [A, [B]]}", "names of types"),
         ("{actors: {group: g}, actions: [invoke_query], queries: []}", "'queries' is empty"),
+        ("{actors: {group: g}, actions: [invoke_query], queries: [a.b]}", "'a.b' is not the name"),
         ("{actors: {group: g}, actions: [read], where: x}", "unknown field 'where'"),
         ("{actors: {group: g}, actions: [read], requires: {}}", "unknown field 'requires'"),
         ("{actors: {group: g}, actions: [read], effect: deny}", "unknown field 'effect'"),
