@@ -40,9 +40,9 @@ def test_new_files_are_taken_once(tmp_path: Path) -> None:
         assert (first.status, first.targets[0].rows_read) == ("succeeded", 1)
         assert stream_pipeline(pipeline, RunOptions(), is_available_now=True) == []
         logins(tmp_path, "b.jsonl", "bo")
-        # The fifth object of a run tells of the target: the commit is there, the ledger is not.
+        # The sixth object of a run tells of the target: the commit is there, the ledger is not.
         with pytest.raises(Exception, match="a fault on purpose"):
-            stream_pipeline(pipeline, RunOptions(open_store=_crashing(5)), is_available_now=True)
+            stream_pipeline(pipeline, RunOptions(open_store=_crashing(6)), is_available_now=True)
         assert entities(graph) == {"Person": ["ada", "bo"]}
         (again,) = stream_pipeline(pipeline, RunOptions(), is_available_now=True)
         assert again.targets[0].is_repeated
@@ -131,7 +131,7 @@ def _batches(pipeline: Pipeline, folder: Path) -> stream_run._BatchRunner:
     resolver = Resolver.from_environment(pipeline)
     source = resolver.resolve_source("source")
     assert isinstance(source, FileSource)
-    streamed = stream_run._StreamSource("source", source, list_files(source))
+    streamed = stream_run._StreamSource.open("source", source, list_files(source), get_session())
     return stream_run._BatchRunner(pipeline, RunOptions(), resolver, streamed, _noted(folder))
 
 

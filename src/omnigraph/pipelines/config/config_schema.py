@@ -11,6 +11,8 @@ from omnigraph.config.yaml_reader import FieldKind, FieldSpec, SectionSchema
 from omnigraph.pipelines.config.csv_dialect import CSV_SECTION
 from omnigraph.pipelines.config.operations_schema import (
     DELETION_FIELDS,
+    DRIFT,
+    DRIFT_FIELD,
     EXPECT_FIELD,
     EXPECTATION,
     HOOK,
@@ -258,6 +260,7 @@ FILES: Final = SectionSchema(
             False,
             False,
         ),
+        DRIFT_FIELD,
     ),
 )
 POSTGRES: Final = SectionSchema(
@@ -470,6 +473,7 @@ SECTION_SCHEMAS: Final = (
     EXPECTATION,
     FILES,
     CSV_SECTION,
+    DRIFT,
     POSTGRES,
     HTTP,
     OAUTH,

@@ -39,6 +39,15 @@ class Incremental:
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnDrift:
+    """What becomes of files whose columns are new, missing, or of another type."""
+
+    new: str = "ignore"
+    missing: str = "fail"
+    changed: str = "fail"
+
+
+@dataclass(frozen=True, slots=True)
 class FileSource:
     """Files on disk or S3; paths are absolute, or addresses."""
 
@@ -52,6 +61,7 @@ class FileSource:
     csv: CsvDialect = STANDARD_CSV
     # Only files that the last run did not see as they are now.
     is_new_only: bool = False
+    drift: ColumnDrift = ColumnDrift()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from omnigraph.config.yaml_reader import FieldKind, FieldSpec, SectionSchema
 from omnigraph.pipelines.config import config_schema as fields
 from omnigraph.pipelines.config.csv_dialect import CSV_SECTION
 from omnigraph.pipelines.config.operations_schema import (
+    DRIFT,
     EXPECTATION,
     HOOK,
     LINEAGE,
@@ -41,6 +42,7 @@ _SECTIONS: Final = {
     ("node", "expect"): EXPECTATION,
     ("edge", "expect"): EXPECTATION,
     ("files", "csv"): CSV_SECTION,
+    ("files", "drift"): DRIFT,
     ("postgres", "incremental"): fields.INCREMENTAL,
     ("http", "incremental"): fields.INCREMENTAL,
     ("http", "oauth"): fields.OAUTH,

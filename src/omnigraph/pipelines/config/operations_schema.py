@@ -59,6 +59,34 @@ DELETION_FIELDS: Final = (
         "Delete the entities of the type that the source lacks, at most so many: `100`, `5%`.",
     ),
 )
+DRIFT: Final = SectionSchema(
+    "drift",
+    "What becomes of files whose columns are not those of the first one.",
+    (
+        FieldSpec(
+            "new", FieldKind.TEXT, "A column that is new.", False, "ignore", ("ignore", "fail")
+        ),
+        FieldSpec(
+            "missing",
+            FieldKind.TEXT,
+            "A column that is missing: `null` takes all columns of all files.",
+            False,
+            "fail",
+            ("fail", "null", "skip"),
+        ),
+        FieldSpec(
+            "changed",
+            FieldKind.TEXT,
+            "A column of another type; `skip` leaves the file out, with a warning.",
+            False,
+            "fail",
+            ("fail", "skip"),
+        ),
+    ),
+)
+DRIFT_FIELD: Final = FieldSpec(
+    "drift", FieldKind.SECTION, "What becomes of files with other columns."
+)
 KEEP_RUNS: Final = FieldSpec(
     "keep_runs",
     FieldKind.SPAN,

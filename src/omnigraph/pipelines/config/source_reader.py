@@ -31,6 +31,7 @@ from omnigraph.pipelines.config.csv_dialect import (
     read_csv_dialect,
 )
 from omnigraph.pipelines.config.definition import (
+    ColumnDrift,
     DltSource,
     FeedSource,
     FileSource,
@@ -45,6 +46,7 @@ from omnigraph.pipelines.config.definition import (
     SparkSource,
     SqlSource,
 )
+from omnigraph.pipelines.config.operations_schema import DRIFT
 
 _PROVIDER: Final = "provider.source."
 _SECRET_WORDS: Final = ("authorization", "token", "secret", "password", "key", "cookie")
@@ -168,12 +170,19 @@ class SourceReader:
             options=self.read_texts("options", section),
             csv=self._read_csv(section.values["csv"]),
             is_new_only=bool(section.values["new_files"]),
+            drift=self._read_drift(section.values["drift"]),
         )
 
     def _read_csv(self, node: yaml.MappingNode | None) -> CsvDialect:
         if node is None:
             return STANDARD_CSV
         return read_csv_dialect(read_section(node, CSV_SECTION, self.findings), self.findings)
+
+    def _read_drift(self, node: yaml.Node | None) -> ColumnDrift:
+        if node is None:
+            return ColumnDrift()
+        own = read_section(node, DRIFT, self.findings)
+        return ColumnDrift(*(own.get_text(name) for name in ("new", "missing", "changed")))
 
     def read_postgres(self, section: Section) -> Source:
         """A table or a query."""

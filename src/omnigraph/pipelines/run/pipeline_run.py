@@ -174,6 +174,8 @@ class RunContext:
         """The whole run of a slot, from the event that starts it to the one that ends it."""
         log = self.begin(slot)
         with self._record_end(log):
+            for warning in slot.warnings:
+                log.add_warning(warning)
             self.reporter.report_start(log)
             targets = self.run_targets(slot, graphs, log, records)
         ended = self.finish(slot, log, targets)

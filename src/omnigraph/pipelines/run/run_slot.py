@@ -18,6 +18,7 @@ from omnigraph.ids import generate_ulid
 from omnigraph.pipelines.config.definition import Pipeline, Source
 from omnigraph.pipelines.ledger.run_ledger import SUCCEEDED, Ledger
 from omnigraph.pipelines.sources import SourceState, is_followed, read_source_state
+from omnigraph.pipelines.sources.file_source import FileListing
 
 _DIGEST_CHARACTERS: Final = 16
 
@@ -63,6 +64,12 @@ class Slot:
             name: found.position if found.resume is None else found.resume
             for name, found in self.source_states.items()
         }
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was left out of sources of files."""
+        listings = [found.listing for found in self.source_states.values()]
+        return [text for each in listings if isinstance(each, FileListing) for text in each.skipped]
 
     @property
     def is_empty(self) -> bool:

@@ -9,11 +9,14 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
 
 from omnigraph.engine.spark_bridge import import_spark_module
 from omnigraph.errors import (
@@ -29,16 +32,28 @@ from omnigraph.pipelines.config.secret_resolver import Resolver
 from omnigraph.pipelines.config.slot_references import uses_slots
 from omnigraph.pipelines.config.text_encodings import UTF_8, has_half_characters
 from omnigraph.pipelines.ledger.run_ledger import SUCCEEDED, Ledger, Run
-from omnigraph.pipelines.mapping.record_ids import FILE, PART, add_block_columns, number_by_block
+from omnigraph.pipelines.mapping.record_ids import (
+    BLOCK,
+    FILE,
+    PART,
+    add_block_columns,
+    number_by_block,
+)
 from omnigraph.pipelines.mapping.row_guards import CORRUPT
 from omnigraph.pipelines.run.pipeline_run import RunContext, RunOptions
 from omnigraph.pipelines.run.run_slot import Slot
 from omnigraph.pipelines.run.target_attempt import LoadRequest, load_records
 from omnigraph.pipelines.sources import SourceState
-from omnigraph.pipelines.sources.csv_frames import read_csv_stream
+from omnigraph.pipelines.sources.column_drift import (
+    read_columns,
+    select_by_columns,
+    select_fitting_files,
+)
+from omnigraph.pipelines.sources.csv_frames import read_csv_names, read_csv_stream
 from omnigraph.pipelines.sources.file_locations import resolve_local_file
 from omnigraph.pipelines.sources.file_source import (
     FileListing,
+    escape_spark_path,
     escape_spark_pattern,
     list_files,
     read_local_frame,
@@ -46,9 +61,11 @@ from omnigraph.pipelines.sources.file_source import (
 )
 from omnigraph.pipelines.sources.json_frames import PERMISSIVE
 from omnigraph.pipelines.sources.provenance import OpenSource, SlotSources
+from omnigraph.storage.objects.source_files import SourceFile
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
     from omnigraph import Branch
     from omnigraph.engine import LoadResult
@@ -94,8 +111,9 @@ def _run_stream(
     if session.is_connect(spark):
         raise InvalidArgumentError("remote", "files as they come need a session without a server")
     found = list_files(source)
+    found = select_fitting_files(source, found.files, found)
     batches = _BatchRunner(
-        pipeline, options, resolver, _StreamSource(name, source, found), checkpoint
+        pipeline, options, resolver, _StreamSource.open(name, source, found, spark), checkpoint
     )
     records = _open_stream(source, found, spark)
     writer = records.writeStream.foreachBatch(batches).option("checkpointLocation", str(checkpoint))
@@ -125,6 +143,38 @@ class _StreamSource:
     name: str
     source: FileSource
     files: FileListing
+    # The columns that files have; those files may be gone when a batch comes.
+    columns: Mapping[str, pa.DataType] = field(default_factory=dict)
+    csv_names: tuple[str, ...] = ()
+    schema: StructType | None = None
+
+    @classmethod
+    def open(
+        cls, name: str, source: FileSource, files: FileListing, spark: SparkSession
+    ) -> _StreamSource:
+        """The source, with the columns that its files have now."""
+        if files.format == "json":
+            return cls(name, source, files)
+        columns = read_columns(files, files.files[0])
+        if files.format == "csv":
+            return cls(name, source, files, columns, tuple(read_csv_names(files)))
+        schema = read_local_frame(source, files, spark).schema
+        return cls(name, source, files, columns, schema=schema)
+
+    def read_files(self, uris: Mapping[SourceFile, str], spark: SparkSession) -> DataFrame:
+        """The records of files of a batch, with the file of each."""
+        if self.schema is None:
+            return read_csv_stream(
+                spark.createDataFrame([(uri,) for uri in uris.values()], f"{FILE} string"),
+                self.files,
+                self.csv_names,
+                self.source.columns,
+            )
+        if not uris:
+            empty = spark.createDataFrame([], self.schema)
+            return empty.selectExpr("*", f"'' AS {FILE}", f"0L AS {BLOCK}")
+        reader = spark.read.schema(self.schema).format(self.files.format)
+        return add_block_columns(reader.load([escape_spark_path(file.uri) for file in uris]))
 
 
 class _BatchRunner:
@@ -162,22 +212,43 @@ class _BatchRunner:
     def _run_batch(self, rows: DataFrame, number: int) -> None:
         query = json.loads((self._checkpoint / "metadata").read_text())["id"]
         position = {"kind": STREAM, "query": query, "batch": number}
-        name, survey = self._source.name, SourceState(position, listing=self._source.files)
+        name, listing, failure = self._source.name, self._source.files, None
+        try:
+            rows, listing = self._select_fitting(rows)
+        except SourceRefusedError as refused:
+            # The run says so, with its targets.
+            failure = refused
+        survey = SourceState(position, listing=listing)
         slot = Slot(f"stream-{query}-{number:08}", {name: survey})
         ledger = Ledger(
             self._options.open_store(self._resolver.resolve_ledger()), self._pipeline.name
         )
         with ExitStack() as stack:
             running = RunContext(self._pipeline, self._options, self._resolver, ledger, stack)
-            numbered = rows if PART in rows.columns else number_by_block(rows)
+            is_numbered = failure is not None or PART in rows.columns
+            numbered = rows if is_numbered else number_by_block(rows)
             origins = OpenSource.from_records(name, self._source.source, survey, numbered)
-            ended = running.run_slot(slot, running.open_graphs(), _BatchRecords(self, origins))
+            ended = running.run_slot(
+                slot, running.open_graphs(), _BatchRecords(self, origins, failure)
+            )
         self.runs.append(ended)
         if ended.status != SUCCEEDED:
             errors = [target.error for target in ended.targets if target.error is not None]
             raise RunFailedError(
                 "\n".join(errors), run_id=ended.id, hint="mend it, and start again"
             )
+
+    def _select_fitting(self, rows: DataFrame) -> tuple[DataFrame, FileListing]:
+        """The records of the files of a batch whose columns fit, and what became of the others."""
+        files, source = self._source.files, self._source.source
+        if files.format == "json" or FILE not in rows.columns:
+            return rows, files
+        uris = sorted(rows.select(FILE).toArrow().column(0).to_pylist())
+        found = {resolve_local_file(uri): uri for uri in uris}
+        whole = replace(files, files=tuple(found), skipped=())
+        fitting = select_by_columns(source.drift, whole, self._source.columns)
+        own = {file: found[file] for file in fitting.files}
+        return self._source.read_files(own, rows.sparkSession), fitting
 
 
 def _require_whole_characters(rows: DataFrame) -> None:
@@ -193,15 +264,20 @@ def _require_whole_characters(rows: DataFrame) -> None:
 class _BatchRecords:
     """The records of a batch, which Spark holds."""
 
-    def __init__(self, batches: _BatchRunner, origins: OpenSource) -> None:
+    def __init__(
+        self, batches: _BatchRunner, origins: OpenSource, failure: SourceRefusedError | None
+    ) -> None:
         self._batches = batches
         self._origins = origins
+        self._failure = failure
 
     def load(self, branch: Branch, terms: LoadRequest) -> LoadResult:
         """Load what a target takes of them; Spark itself says which files are in a batch."""
         stopped = self._batches.stopped
         if stopped.is_set():
             raise KeyboardInterrupt
+        if self._failure is not None:
+            raise self._failure
         sources = SlotSources([self._origins.name], lambda _: self._origins)
         try:
             if self._origins.state.listing.format == "json":
@@ -252,15 +328,14 @@ def _locate_checkpoint(ledger: str, pipeline: Pipeline) -> Path:
 def _open_stream(source: FileSource, found: FileListing, spark: SparkSession) -> DataFrame:
     """The stream of a source, with the columns that its files have now."""
     pattern = escape_spark_pattern(source.paths[0])
-    if found.format == "csv":
-        # Spark finds the files; tasks of ours read them.
+    if found.format != "json":
+        # Spark finds the files; they are read when it is known which ones fit.
         files = spark.readStream.format("binaryFile").schema(_FILE_COLUMNS).load(pattern)
-        return read_csv_stream(files.select("_metadata.file_path"), found, source.columns)
+        return files.selectExpr(f"_metadata.file_path AS {FILE}")
     columns = read_local_frame(source, found, spark).schema
-    if found.format == "json" and CORRUPT not in columns.names:
+    if CORRUPT not in columns.names:
         # Files that are still to come may hold records that cannot be read.
         columns = columns.add(CORRUPT, "string")
     reader = spark.readStream.schema(columns).format(found.format)
-    if found.format == "json":
-        reader = reader.option("mode", PERMISSIVE).option("multiLine", source.is_multiline)
+    reader = reader.option("mode", PERMISSIVE).option("multiLine", source.is_multiline)
     return add_block_columns(reader.load(pattern))

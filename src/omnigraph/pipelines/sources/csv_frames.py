@@ -65,6 +65,8 @@ class CsvInput:
     encoding: str = UTF_8
     range: CsvRange | None = None
     dialect: CsvDialect = STANDARD_CSV
+    # Whether a column that the file lacks is null.
+    fills_missing: bool = False
 
 
 def read_csv_frame(found: FileListing, columns: str | None, spark: SparkSession) -> DataFrame:
@@ -78,10 +80,11 @@ def read_csv_frame(found: FileListing, columns: str | None, spark: SparkSession)
     return rows if columns is None else _cast_columns(rows, columns, spark)
 
 
-def read_csv_stream(files: DataFrame, found: FileListing, columns: str | None) -> DataFrame:
+def read_csv_stream(
+    files: DataFrame, found: FileListing, names: Sequence[str], columns: str | None
+) -> DataFrame:
     """The records of files whose addresses are in a frame, numbered by file and line."""
-    names = read_csv_names(found)
-    task = partial(read_csv_files, names, found.csv)
+    task = partial(read_csv_files, names, found.csv, found.fills_missing)
     rows = files.mapInArrow(task, f"{build_text_columns(names)}, {ROW} long, {FILE} string")
     rows = rows if columns is None else _cast_columns(rows, columns, files.sparkSession)
     return rows.selectExpr("*", f"xxhash64({FILE}) AS {PART}")
@@ -90,16 +93,26 @@ def read_csv_stream(files: DataFrame, found: FileListing, columns: str | None) -
 def read_csv_names(found: FileListing) -> list[str]:
     """The columns of the first file; the others must have them too."""
     # A file without a byte has no header, and no record that would need one.
-    first = next((file for file in found.files if file.size), found.files[0])
-    with open_source_file(first, found.options) as stream:
-        each = CsvInput(first, 0, found.encoding, dialect=found.csv)
-        names = _parse_names(_open_records(stream, each), each)
+    files = found.schema_files
+    first = next((file for file in files if file.size), files[0])
+    names = read_header_names(found, first)
+    for file in files if found.fills_missing else ():
+        own = read_header_names(found, file) if file.size else []
+        known = {name.lower() for name in names}
+        names += [name for name in own if name.lower() not in known]
     for number, name in enumerate(names):
         if not name:
             raise SourceRefusedError(f"{first.uri} line 1: column {number + 1} has no name")
         if name.lower() in (other.lower() for other in names[:number]):
             raise SourceRefusedError(f"{first.uri} line 1: two columns are named {name}")
     return names
+
+
+def read_header_names(found: FileListing, file: SourceFile) -> list[str]:
+    """The columns of a file."""
+    with open_source_file(file, found.options) as stream:
+        each = CsvInput(file, 0, found.encoding, dialect=found.csv)
+        return _parse_names(_open_records(stream, each), each)
 
 
 def _parse_names(records: CsvRecords, each: CsvInput) -> list[str]:
@@ -119,7 +132,13 @@ def _parse_names(records: CsvRecords, each: CsvInput) -> list[str]:
 def plan_csv_inputs(found: FileListing) -> Iterator[CsvInput]:
     """The files, and the ranges of large ones."""
     for number, file in enumerate(found.files):
-        whole = CsvInput(file, number, found.encoding, dialect=found.csv)
+        whole = CsvInput(
+            file,
+            number,
+            found.encoding,
+            dialect=found.csv,
+            fills_missing=found.fills_missing,
+        )
         # Only bytes of UTF-8 have the same meaning wherever a range starts.
         if found.encoding != UTF_8 or _is_compressed(file.uri):
             yield whole
@@ -180,12 +199,16 @@ def read_csv_inputs(
 
 
 def read_csv_files(
-    names: Sequence[str], dialect: CsvDialect, batches: Iterator[pa.RecordBatch]
+    names: Sequence[str],
+    dialect: CsvDialect,
+    fills_missing: bool,
+    batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """The records of the files of this machine whose addresses are in a partition."""
     for batch in batches:
         for uri in batch.column(0).to_pylist():
-            each = CsvInput(resolve_local_file(uri), 0, dialect=dialect)
+            file = resolve_local_file(uri)
+            each = CsvInput(file, 0, dialect=dialect, fills_missing=fills_missing)
             for rows in _iter_records(each, names, {}):
                 yield rows.append_column(FILE, pa.repeat(uri, rows.num_rows))
 
@@ -199,7 +222,9 @@ def _iter_records(
         own, places = match_columns(records, names, each)
         for block in records.iter_blocks():
             for rows in build_batches(block, own, records.lines_before, each.dialect):
-                columns = [rows.column(place) for place in (*places, len(own), len(own) + 1)]
+                nulls = pa.nulls(rows.num_rows, pa.string())
+                columns = [nulls if place < 0 else rows.column(place) for place in places]
+                columns += rows.columns[len(own) :]
                 yield pa.record_batch(columns, [*names, CORRUPT, ROW])
 
 
@@ -217,9 +242,15 @@ def open_csv_input(each: CsvInput, options: Mapping[str, str]) -> Iterator[CsvRe
 def match_columns(
     records: CsvRecords, names: Sequence[str], each: CsvInput
 ) -> tuple[list[str], list[int]]:
-    """The columns of a file, and where those of its source are among them."""
+    """The columns of a file, and where those of its source are among them; -1 for one to fill."""
     own = _parse_names(records, each)
-    return own, [_find_column(own, name, each.file.uri) for name in names]
+    lower = frozenset(name.lower() for name in own)
+    return own, [
+        -1
+        if each.fills_missing and name.lower() not in lower
+        else _find_column(own, name, each.file.uri)
+        for name in names
+    ]
 
 
 def _open_records(stream: pa.NativeFile, each: CsvInput) -> CsvRecords:
@@ -244,7 +275,8 @@ def _find_column(names: Sequence[str], wanted: str, uri: str) -> int:
     lower = [name.lower() for name in names]
     if wanted.lower() not in lower:
         raise SourceRefusedError(
-            f"{uri} has no column {wanted}", hint="files of one source have the same columns"
+            f"{uri} has no column {wanted}",
+            hint="files of one source have the same columns, unless its 'drift' says otherwise",
         )
     return lower.index(wanted.lower())
 

@@ -63,7 +63,9 @@ ENDINGS: Final = {
 }
 # Formats whose files are text.
 _TEXT_FORMATS: Final = ("json", "csv")
-_SAME_COLUMNS: Final = "files of one source have the same columns"
+_SAME_COLUMNS: Final = (
+    "files of one source have the same columns, unless its 'drift' says otherwise"
+)
 _NAMES_MAX: Final = 5
 _BATCH_ROWS: Final = 65_536
 # What means something in a path that Spark is given, and what of it only there.
@@ -80,6 +82,17 @@ class FileListing:
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     encoding: str = UTF_8
     csv: CsvDialect = STANDARD_CSV
+    # Whether a column that a file lacks is null there; a file that has columns, and is not read.
+    fills_missing: bool = False
+    reference: SourceFile | None = None
+    # What was left out, and why.
+    skipped: tuple[str, ...] = ()
+
+    @property
+    def schema_files(self) -> tuple[SourceFile, ...]:
+        """The files that say which columns there are, the first one first."""
+        others = tuple(file for file in self.files if file != self.reference)
+        return others if self.reference is None else (self.reference, *others)
 
 
 def list_files(source: FileSource) -> FileListing:
@@ -206,7 +219,7 @@ def find_files(
 
 def read_local_frame(source: FileSource, found: FileListing, spark: SparkSession) -> DataFrame:
     """The records of files that Spark can open itself."""
-    names = [_escape_spark_path(file.uri) for file in found.files]
+    names = [escape_spark_path(file.uri) for file in found.files]
     match found.format:
         case "json":
             read = spark.read.option("multiLine", source.is_multiline)
@@ -219,7 +232,10 @@ def read_local_frame(source: FileSource, found: FileListing, spark: SparkSession
             read = spark.read if wide is None else spark.read.schema(_to_spark_schema(wide))
             return _require_no_declared_columns(read.parquet(*names), source)
         case _:
-            return _require_no_declared_columns(spark.read.orc(names), source)
+            read = spark.read
+            if found.fills_missing and (wide := read_wide_schema(found)) is not None:
+                read = read.schema(_to_spark_schema(wide))
+            return _require_no_declared_columns(read.orc(names), source)
 
 
 def _require_any_record(records: DataFrame, source: FileSource, found: FileListing) -> DataFrame:
@@ -239,7 +255,7 @@ def _require_any_record(records: DataFrame, source: FileSource, found: FileListi
 
 def _require_columns(records: DataFrame, found: FileListing) -> None:
     """Refuse a table that lacks a column of the others: Spark takes it for a column of nulls."""
-    if len(found.files) == 1 or found.format in _TEXT_FORMATS:
+    if len(found.files) == 1 or found.format in _TEXT_FORMATS or found.fills_missing:
         return
     for file in found.files:
         names = read_file_schema(found, file).names
@@ -270,11 +286,12 @@ def escape_spark_pattern(path: str) -> str:
     Braces mean nothing in patterns of ours; other signs do, unless a folder has that name.
     """
     if os.path.isdir(path):
-        return _escape_spark_path(path)
+        return escape_spark_path(path)
     return _SPARK_ONLY_CHARACTERS.sub(r"\\\g<0>", path)
 
 
-def _escape_spark_path(path: str) -> str:
+def escape_spark_path(path: str) -> str:
+    """A path as Spark understands it."""
     return _SPARK_GLOB_CHARACTERS.sub(r"\\\g<0>", path)
 
 
@@ -318,35 +335,68 @@ def _read_remote_schema(found: FileListing) -> pa.Schema:
 def read_wide_schema(found: FileListing) -> pa.Schema | None:
     """The columns of the first file with types that hold the numbers of all files.
 
-    None if all files agree, or only differ in what the reader reports: columns that are missing.
+    Where missing columns are filled, those that only other files have follow. None if all files
+    agree, or only differ in what the reader reports: columns that are missing.
     """
-    first = read_file_schema(found, found.files[0])
-    wide = first
-    for file in found.files[1:]:
+    first = None
+    for file in found.schema_files:
         other = read_file_schema(found, file)
+        if first is None:
+            first = wide = other
+            continue
         for number, column in enumerate(wide):
             at = other.get_field_index(column.name)
             type_ = column.type if at < 0 else _widen_type(column, other.field(at).type, file)
             wide = wide.set(number, column.with_type(type_))
-    return None if wide.equals(first) else wide.remove_metadata()
+        for column in other if found.fills_missing else ():
+            wide = wide if column.name in wide.names else wide.append(column)
+    assert first is not None, "a listing has files"
+    is_first = not found.fills_missing and wide.equals(first)
+    return None if is_first else wide.remove_metadata()
 
 
 def _widen_type(column: pa.Field, other: pa.DataType, file: SourceFile) -> pa.DataType:
     """The type that holds the numbers of two; what is not a number has one type in all files."""
-    type_ = column.type
-    if type_.equals(other) or not all(map(_is_number, (type_, other))):
-        is_same = type_.equals(other) or not any(map(_is_number, (type_, other)))
-        if not is_same:
-            problem = f"{file.uri}: column {column.name} is of type {other}, not {type_}"
-            raise SourceRefusedError(problem, hint=_SAME_COLUMNS)
-        return type_
-    schemas = [pa.schema([("x", type_)]), pa.schema([("x", other)])]
-    found: pa.DataType = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    found = widen_types(column.type, other)
+    if found is None:
+        problem = f"{file.uri}: column {column.name} is of type {other}, not {column.type}"
+        raise SourceRefusedError(problem, hint=_SAME_COLUMNS)
     return found
+
+
+def widen_types(type_: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """The type that holds the values of two; None where values of one are not of the other."""
+    if type_.equals(other) or pa.types.is_null(other):
+        return type_
+    if pa.types.is_null(type_):
+        return other
+    if (_is_number(type_) and _is_number(other)) or _are_decimals(type_, other):
+        schemas = [pa.schema([("x", each)]) for each in (type_, other)]
+        found: pa.DataType = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+        return found
+    return type_ if _find_family(type_) == _find_family(other) else None
+
+
+def _find_family(type_: pa.DataType) -> str:
+    """What types have in common that readers take for one: how values are stored differs."""
+    if pa.types.is_dictionary(type_):
+        return _find_family(type_.value_type)
+    if pa.types.is_timestamp(type_):
+        return "timestamp" if type_.tz is None else "timestamp of a zone"
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return f"list<{_find_family(type_.value_type)}>"
+    if pa.types.is_struct(type_):
+        return f"struct<{','.join(f'{each.name}:{_find_family(each.type)}' for each in type_)}>"
+    name = str(type_)
+    return name.removeprefix("large_").removesuffix("_view")
 
 
 def _is_number(type_: pa.DataType) -> bool:
     return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_))
+
+
+def _are_decimals(type_: pa.DataType, other: pa.DataType) -> bool:
+    return bool(pa.types.is_decimal(type_) and pa.types.is_decimal(other))
 
 
 def read_file_schema(found: FileListing, file: SourceFile) -> pa.Schema:
@@ -387,7 +437,7 @@ def read_rows(
         try:
             with opened_file(file, found.options) as stream:
                 for batch in _read_batches(stream, found.format):
-                    yield _conform_batch(batch, schema, file.uri)
+                    yield _conform_batch(batch, schema, file.uri, found.fills_missing)
         except pa.ArrowException as failure:
             raise SourceRefusedError(f"{file.uri}: {failure}") from failure
 
@@ -402,12 +452,17 @@ def _read_batches(stream: pa.NativeFile, format_: str) -> Iterator[pa.RecordBatc
         yield from stripe.to_batches(max_chunksize=_BATCH_ROWS)
 
 
-def _conform_batch(batch: pa.RecordBatch, schema: pa.Schema, uri: str) -> pa.RecordBatch:
+def _conform_batch(
+    batch: pa.RecordBatch, schema: pa.Schema, uri: str, fills_missing: bool
+) -> pa.RecordBatch:
     """The columns of the first file by their names: Spark takes them by their places."""
     if batch.schema.equals(schema):
         return batch
     columns = []
     for wanted in schema:
+        if wanted.name not in batch.schema.names and fills_missing:
+            columns.append(pa.nulls(batch.num_rows, wanted.type))
+            continue
         if wanted.name not in batch.schema.names:
             raise SourceRefusedError(f"{uri} has no column {wanted.name}", hint=_SAME_COLUMNS)
         column = batch.column(wanted.name)

@@ -69,7 +69,7 @@ class PlannedReader:
 
 def read_column_types(source: FileSource, found: FileListing) -> Mapping[str, pa.DataType] | None:
     """The types of the columns that rules may use; None for files that only Spark reads."""
-    if source.columns is not None:
+    if source.columns is not None or (found.fills_missing and len(found.schema_files) > 1):
         return None
     if found.format == "csv":
         return dict.fromkeys(read_csv_names(found), pa.string())

@@ -35,6 +35,7 @@ from omnigraph.pipelines.sources import (
     postgres_source,
     spark_source,
 )
+from omnigraph.pipelines.sources.column_drift import select_fitting_files
 from omnigraph.pipelines.sources.csv_frames import build_text_columns, read_csv_names
 from omnigraph.pipelines.sources.json_frames import with_corrupt_column
 
@@ -178,6 +179,7 @@ def read_source_state(
             return _read_new_files(source, after, at)
         case FileSource():
             found = file_source.list_files(source)
+            found = select_fitting_files(source, found.files, found)
             return SourceState(
                 file_source.describe_position(found),
                 content=file_source.compute_digest(found),
@@ -226,10 +228,11 @@ def _read_feed_state(source: FeedSource, after: Any, at: Any) -> SourceState:  #
 def _read_new_files(source: FileSource, after: Any, at: Any) -> SourceState:  # Any: positions
     found = file_source.list_files(source)
     new, resume = file_source.select_new_files(found, after, at)
+    new = select_fitting_files(source, new.files, found)
     return SourceState(
         file_source.describe_position(new),
         # Any of the old ones has the columns.
-        listing=new if new.files else replace(found, files=found.files[:1]),
+        listing=new if new.files else replace(new, files=found.files[:1]),
         is_empty=not new.files,
         resume=resume,
     )
@@ -259,16 +262,19 @@ def find_header_files(source: Source) -> file_source.FileListing | None:
     if any("://" in path for path in source.paths) or _is_json_source(source):
         return None
     found = file_source.list_files(source)
-    return found if found.format in _HEADER_FORMATS else None
+    if found.format not in _HEADER_FORMATS:
+        return None
+    fitting = select_fitting_files(source, found.files, found)
+    return fitting if fitting.fills_missing else replace(found, files=found.files[:1])
 
 
 def read_header_frame(
     source: FileSource, found: file_source.FileListing, spark: SparkSession
 ) -> DataFrame:
-    """The columns of the first file of a source; no row is read."""
+    """The columns of a source; no row is read."""
     if found.format == "csv":
         return spark.createDataFrame([], build_text_columns(read_csv_names(found)))
-    return file_source.read_local_frame(source, replace(found, files=found.files[:1]), spark)
+    return file_source.read_local_frame(source, found, spark)
 
 
 def _is_json_source(source: FileSource) -> bool:
