@@ -77,6 +77,19 @@ def test_every_row_of_postgres_is_read_once(
     assert len(ids) == len(set(ids)) == rows
 
 
+def test_numbers_of_postgres_keep_all_their_digits(postgres: str, spark: SparkSession) -> None:
+    """Their type has no bound that Spark could have: they are texts, to be cast as is wanted."""
+    query = "SELECT id, paid, third, 12345678901234567890123456789012345678901234567890.5 AS far"
+    source = PostgresSource(postgres, query=f"{query} FROM people WHERE id = 1")
+    with open_source(source, read_source_state(source), spark) as found:
+        (row,) = found.select("paid", "third", "far").toArrow().to_pylist()
+    assert row == {
+        "paid": "1.50",
+        "third": "0.33333333333333333333",
+        "far": "12345678901234567890123456789012345678901234567890.5",
+    }
+
+
 @pytest.mark.parametrize(
     ("key", "message"),
     [
