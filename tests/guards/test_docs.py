@@ -63,6 +63,9 @@ SPARK_PAGES = {
     "pipeline-operations.md",
     "pipeline-slots.md",
     "pipeline-sources.md",
+    "pipelines-with-airflow.md",
+    "pipelines-with-dagster.md",
+    "pipelines-with-dbt.md",
     "spark-data-source.md",
 }
 FOLLOWED = [
