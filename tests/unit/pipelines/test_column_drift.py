@@ -143,6 +143,13 @@ def test_csv_is_compared_by_its_header_in_any_case(tmp_path: Path) -> None:
         (pa.list_(pa.string()), pa.large_list(pa.large_string()), pa.list_(pa.string())),
         (pa.list_(pa.string()), pa.list_(pa.int64()), None),
         (pa.struct([("a", pa.string())]), pa.struct([("a", pa.int64())]), None),
+        # A member that only one has is read as null.
+        (
+            pa.struct([("a", pa.string())]),
+            pa.struct([("b", pa.int64())]),
+            pa.struct([("a", pa.string())]),
+        ),
+        (pa.binary(2), pa.binary(), pa.binary(2)),
     ],
 )
 def test_types_of_which_one_holds_both_are_no_drift(

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+import omnigraph
 from omnigraph.errors import PipelineInvalidError, SecretMissingError, SourceRefusedError
 from omnigraph.pipelines.config.definition import Pipeline
 from omnigraph.pipelines.ledger.run_ledger import Ledger
 from omnigraph.pipelines.run.pipeline_run import RunOptions, run_pipeline
-from unit.pipelines.definitions import PEOPLE, read
+from unit.pipelines.definitions import PEOPLE, SCHEMA, read
 from unit.pipelines.http_receiver import open_receiver
 from unit.pipelines.reported_runs import HIDDEN, run_once
 
@@ -108,6 +109,16 @@ def test_runs_that_are_stopped_or_never_begin_call_the_hooks_of_failures(tmp_pat
         ("interrupted", None),
         ("failed", "secret_missing"),
     ]
+
+
+def test_a_hook_without_its_secret_fails_alone(tmp_path: Path) -> None:
+    pipeline = _define(tmp_path, "on_failure: [{webhook: '${UNSET_URL}'}]\n")
+    omnigraph.create(pipeline.graphs["company"].uri, schema=SCHEMA).close()
+    with pytest.raises(SecretMissingError, match="UNSET_URL"):
+        run_pipeline(pipeline, RunOptions(environment={}))
+    (run,) = Ledger.open(pipeline.graphs["company"].uri, "people").list_runs()
+    assert (run.status, run.error_code) == ("failed", "secret_missing")
+    assert run.warnings == ("on_failure (webhook) failed: not set: ${UNSET_URL}",)
 
 
 @pytest.mark.parametrize(
