@@ -170,6 +170,8 @@ WRITERS = [
     Writer("upsert", _mutate("add_person", name="ada", age=77)),
     Writer("update", _mutate("age", name="ada", age=78)),
     Writer("update-by-condition", _mutate("birthday", age=40)),
+    Writer("update-by-match", _mutate("promote", team="red")),
+    Writer("delete-and-create", _mutate("rehire", name="bob")),
     Writer("delete", _mutate("leave", name="bob")),
     Writer("delete-edges", _mutate("forget", a="ada")),
     Writer("create-branch", lambda graph: graph.create_branch("new", source="review")),

@@ -49,6 +49,17 @@ query leads($a: String, $b: String) { insert Leads { from: $a, to: $b } }
 query birthday($age: I32) { update Person set { age: $age } where age < 50 }
 query forget($a: String) { delete Knows where from = $a }
 query leave($name: String) { delete Person where name = $name }
+query promote($team: String) {
+  match { $p: Person  $p memberOf $t  $t.name = $team }
+  update $p set { age: coalesce($p.age, 0) + 1 }
+  upsert Team { name: $p.name }
+}
+query rehire($name: String) {
+  delete Person where name = $name
+  create Person { name: $name, age: 1 }
+  match { $p: Person  $p.age = 1 }
+  update $p set { age: $p.age + 1 }
+}
 query note($text: String) { insert Note { text: $text } }
 """
 

@@ -129,11 +129,6 @@ def test_edges_are_deleted_by_their_ends(graph: ModelGraph) -> None:
     assert change(graph, text, {"s": "bob", "d": "ann"}) == (0, 0)
 
 
-def test_writes_and_deletes_do_not_mix(graph: ModelGraph) -> None:
-    text = 'insert Author { handle: "eve" name: "Eve" } delete Author where handle = "bob"'
-    refused(graph, text, "inserts/updates and deletes")
-
-
 def test_now_is_one_instant() -> None:
     graph = graph_of("node N { a: DateTime  b: DateTime? }")
     change(graph, "insert N { a: now() b: now() }")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
@@ -180,7 +181,13 @@ class Branch(BranchReads, BranchMerges):
         terms = build_terms(if_commit, message=message, key=key, is_dry=dry_run)
 
         def run() -> MutationResult:
-            operation = MutationOperation(self._session.resources, found, name=name, params=params)
+            operation = MutationOperation(
+                self._session.resources,
+                found,
+                name=name,
+                params=params,
+                authorize_reads=partial(self._session.authorize, Act(Action.READ, self.name)),
+            )
             written = write(self._session, self._stream, operation, terms)
             nodes, edges = operation.count_affected(written)
             return MutationResult(

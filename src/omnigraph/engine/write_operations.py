@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -22,11 +23,16 @@ from omnigraph.errors import (
     SchemaMovedError,
     WrongQueryKindError,
 )
+from omnigraph.execution.query_budget import Access, Budget, ReadOptions
+from omnigraph.execution.sources.topology.memory_cache import compute_default_bytes
 from omnigraph.lang.lexer import Mode
 from omnigraph.policy.acts import Act, Action
 from omnigraph.query import bind_parameters
+from omnigraph.query.logical_plan import ReadPlan
 from omnigraph.query.query_compiler import parse_file, select_query
+from omnigraph.query.query_descriptor import list_matched_types
 from omnigraph.query.typed_tree import Mutation
+from omnigraph.rows.evaluator import Params
 from omnigraph.rows.view import View
 from omnigraph.schema import load_catalog
 from omnigraph.schema.accepted_schema import TypeKind
@@ -132,9 +138,16 @@ class MutationOperation:
     """A mutation: all its statements happen at one instant."""
 
     def __init__(
-        self, resources: Resources, text: str, *, name: str | None, params: object
+        self,
+        resources: Resources,
+        text: str,
+        *,
+        name: str | None,
+        params: object,
+        authorize_reads: Callable[[Collection[str]], None] = lambda _: None,
     ) -> None:
         self._resources = resources
+        self._authorize_reads = authorize_reads
         self._text = text
         self._name = name
         self._params = normalize_parameters(params)
@@ -159,7 +172,16 @@ class MutationOperation:
         mode = self._resources.environment.mode
         params = bind_parameters(plan.parameters, self._params, strictness=mode)
         keys = self._resources.keys
-        self.mutated = run_mutation(plan, params, now=self._now, view=view, keys=keys)
+        if read := list_matched_types(plan, view.catalog):
+            self._authorize_reads(read)
+        self.mutated = run_mutation(
+            plan,
+            params,
+            now=self._now,
+            view=view,
+            keys=keys,
+            read=partial(self._read_pattern, params),
+        )
         if not self.mutated.change:
             return None
         request = Request(request.signature, self.mutated.reads, request.requires)
@@ -180,6 +202,16 @@ class MutationOperation:
             return nodes, sum(each.total for each in found.values()) - nodes
         assert self.mutated is not None, "a write that was not refused was prepared"
         return self.mutated.nodes, self.mutated.edges
+
+    def _read_pattern(
+        self, params: Params, plan: ReadPlan, view: View, *, is_committed: bool
+    ) -> pa.Table:
+        """The rows of a pattern; what is kept of views in memory is kept of committed ones."""
+        resources = self._resources
+        access = resources.environment.access if is_committed else Access.LOOKUPS
+        options = ReadOptions(access, Budget(compute_default_bytes()))
+        found = resources.reads.run(plan, view, params, now=self._now, options=options)
+        return found.to_arrow()
 
     def _plan(self, view: View) -> Mutation:
         plans = self._resources.plans

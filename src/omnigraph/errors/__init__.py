@@ -18,6 +18,7 @@
     ├── StoredSchemaError             a graph's accepted schema cannot be read by this program
     ├── WriteRefusedError             a write breaks a rule of the schema; carries its violations
     │   ├── KeyConflictError          a strict insert met an existing entity
+    │   ├── AmbiguousUpdateError      rows give one entity different values
     │   ├── ValueFaultError           an assigned value that cannot be computed
     │   ├── UnusableKeyError          a key value cannot identify an entity; carries its row
     │   └── LoadError                 input records are malformed; carries their places
@@ -181,6 +182,7 @@ from omnigraph.errors.storage_errors import (
 )
 from omnigraph.errors.write_errors import (
     VIOLATIONS_SHOWN_MAX,
+    AmbiguousUpdateError,
     ConflictError,
     EntityConflict,
     InDoubtError,
@@ -202,6 +204,7 @@ __all__ = [
     "VIOLATIONS_SHOWN_MAX",
     "AddressError",
     "AliasError",
+    "AmbiguousUpdateError",
     "ApprovalRequiredError",
     "BlobNotFoundError",
     "BranchExistsError",

@@ -156,6 +156,28 @@ class ValueFaultError(WriteRefusedError):
         self.entity_id = entity_id
 
 
+class AmbiguousUpdateError(WriteRefusedError):
+    """Rows of one statement give an entity different values of a property."""
+
+    code = "ambiguous_update"
+
+    def __init__(
+        self, type_name: str, entity_id: str, property_: str, *, values: tuple[str, str]
+    ) -> None:
+        message = (
+            f"{type_name} '{entity_id}': two rows give '{property_}' different values: "
+            f"{values[0]} and {values[1]}"
+        )
+        violation = Violation(
+            "ambiguous", message, type_name=type_name, property=property_, entity_id=entity_id
+        )
+        hint = "narrow the pattern until each entity gets one value"
+        super().__init__(message, violations=[violation], hint=hint)
+        self.type_name = type_name
+        self.entity_id = entity_id
+        self.property = property_
+
+
 class UnusableKeyError(WriteRefusedError):
     """A key value that cannot identify an entity; `row` counts from 0."""
 

@@ -117,6 +117,7 @@ T112 a function cannot take an argument of this type
 T113 values have no common type
 T121 a limit or an offset is not a number of rows
 T123 a verb needs a type with a key
+T124 what is updated or deleted is not an entity
 T125 a condition of `having` reads what the result does not have
 """
 

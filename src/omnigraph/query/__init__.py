@@ -11,7 +11,8 @@ of them is an error, and nothing in it needs another look-up.
     ast                   the tree
     check                 tree and catalog to the typed tree
     function_signatures   the functions of values
-    typed_tree            typed expressions, and mutations
+    typed_tree            typed expressions
+    typed_statements      the typed statements of mutations
     typed_reads           typed reads: patterns, columns and order
     query_lowering        typed tree to logical plan
     group_lowering        groups, and what is computed from them

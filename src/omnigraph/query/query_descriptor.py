@@ -18,8 +18,10 @@ from omnigraph.query.typed_reads import (
     Traversal,
 )
 from omnigraph.query.typed_tree import (
+    Action,
     AggregateValue,
     Bm25Score,
+    DeleteBound,
     DeleteEdges,
     DeleteNodes,
     InsertEdge,
@@ -29,13 +31,16 @@ from omnigraph.query.typed_tree import (
     NodeObject,
     NowValue,
     Parameter,
+    PatternWrite,
     PropertyValue,
     ResultType,
     RrfScore,
     Statement,
     SystemValue,
+    UpdateBound,
     UpdateEdges,
     UpdateNodes,
+    WriteEach,
 )
 from omnigraph.schema.catalog import Catalog, EdgeType
 from omnigraph.schema.property_types import EnumType, ListType, Scalar, ScalarType, VectorType
@@ -117,6 +122,21 @@ def describe_query(checked: CheckedQuery, catalog: Catalog) -> Descriptor:
             return Descriptor((), _sort_uses(reads), _sort_uses(writes))
         case _:
             assert_never(checked)
+
+
+def list_pattern_types(pattern: Pattern, catalog: Catalog) -> tuple[TypeUse, ...]:
+    """The types that a pattern reads, nodes before edges."""
+    return _sort_uses(_iter_pattern_uses(pattern, catalog))
+
+
+def list_matched_types(mutation: Mutation, catalog: Catalog) -> frozenset[str]:
+    """The names of the types that the patterns of a mutation read."""
+    patterns = [
+        each.source.pattern for each in mutation.statements if isinstance(each, PatternWrite)
+    ]
+    return frozenset(
+        use.type_name for pattern in patterns for use in _iter_pattern_uses(pattern, catalog)
+    )
 
 
 def describe_parameter(parameter: Parameter) -> Field:
@@ -213,17 +233,44 @@ def _iter_writes(statement: Statement, catalog: Catalog) -> Iterator[TypeUse]:
         case InsertNode() | UpdateNodes():
             yield _build_node_use(statement.type_name)
         case DeleteNodes(type_name=type_name):
-            yield _build_node_use(type_name)
-            for edge in catalog.edges.values():
-                if type_name in (edge.source, edge.target):
-                    yield TypeUse(True, edge.name)
+            yield from _iter_deleted(type_name, catalog)
         case InsertEdge() | UpdateEdges() | DeleteEdges():
             yield TypeUse(True, statement.type_name)
+        case PatternWrite():
+            for action in statement.actions:
+                yield from _iter_action_writes(action, catalog)
         case _:
             assert_never(statement)
 
 
+def _iter_deleted(type_name: str, catalog: Catalog) -> Iterator[TypeUse]:
+    """A node type, and the edge types whose edges end with its nodes."""
+    yield _build_node_use(type_name)
+    for edge in catalog.edges.values():
+        if type_name in (edge.source, edge.target):
+            yield TypeUse(True, edge.name)
+
+
+def _iter_action_writes(action: Action, catalog: Catalog) -> Iterator[TypeUse]:
+    match action:
+        case WriteEach(type_name, ends):
+            yield TypeUse(ends is not None, type_name)
+        case DeleteBound(_, types, False):
+            for name in types:
+                yield from _iter_deleted(name, catalog)
+        case UpdateBound(_, types, is_edge) | DeleteBound(_, types, is_edge):
+            yield from (TypeUse(is_edge, name) for name in types)
+        case _:
+            assert_never(action)
+
+
 def _iter_reads(statement: Statement, catalog: Catalog) -> Iterator[TypeUse]:
     yield from _iter_writes(statement, catalog)
-    if isinstance(statement, InsertEdge):
-        yield from _list_edge_uses(catalog.edges[statement.type_name])
+    match statement:
+        case InsertEdge(type_name):
+            yield from _list_edge_uses(catalog.edges[type_name])
+        case PatternWrite(source, actions):
+            yield from _iter_pattern_uses(source.pattern, catalog)
+            for action in actions:
+                if isinstance(action, WriteEach) and action.ends is not None:
+                    yield from _list_edge_uses(catalog.edges[action.type_name])

@@ -19,6 +19,7 @@ from omnigraph.query.ast import (
     Binding,
     Clause,
     Delete,
+    DeleteVariables,
     ExistsBlock,
     Explain,
     File,
@@ -29,6 +30,7 @@ from omnigraph.query.ast import (
     MutationBody,
     NotBlock,
     Parameter,
+    PatternWrite,
     PropertyMatch,
     Query,
     ReadBody,
@@ -36,6 +38,7 @@ from omnigraph.query.ast import (
     TextFunction,
     Traversal,
     Update,
+    UpdateVariable,
     Variable,
 )
 from omnigraph.query.expression_printer import (
@@ -116,7 +119,10 @@ class _QueryPrinter:
                 self._print_read(query.body)
             case MutationBody(mutations):
                 for mutation in mutations:
-                    self._print_mutation(mutation)
+                    if isinstance(mutation, PatternWrite):
+                        self._print_pattern_write(mutation)
+                    else:
+                        self._print_mutation(mutation)
             case _:
                 assert_never(query.body)
         self._print_closing("}", Span(query.span.end - 1, query.span.end), indent=0)
@@ -153,10 +159,13 @@ class _QueryPrinter:
 
     # ---- reads ----
 
+    def _print_match(self, clauses: Sequence[Clause], span: Span) -> None:
+        self.add_line("match {", _head_span_of(span, clauses), indent=1)
+        self._print_clauses(clauses, indent=2)
+        self._print_closing("}", _last_span_of(span), indent=1)
+
     def _print_read(self, body: ReadBody) -> None:
-        self.add_line("match {", _head_span_of(body.match_span, body.clauses), indent=1)
-        self._print_clauses(body.clauses, indent=2)
-        self._print_closing("}", _last_span_of(body.match_span), indent=1)
+        self._print_match(body.clauses, body.match_span)
         items = [_Member(print_projection(item), item.span) for item in body.projections]
         head = "return distinct" if body.is_distinct else "return"
         self._print_braces(head, items, body.return_span, ends_in_comma=True)
@@ -251,6 +260,22 @@ class _QueryPrinter:
 
     # ---- mutations ----
 
+    def _print_pattern_write(self, write: PatternWrite) -> None:
+        self._print_match(write.clauses, write.match_span)
+        for action in write.actions:
+            match action:
+                case DeleteVariables(variables, span):
+                    names = ", ".join(f"${each.name}" for each in variables)
+                    self.add_line(f"delete {names}", span, indent=1)
+                case UpdateVariable(variable, assignments, span):
+                    head = f"update ${variable.name} set"
+                    ending = "", _last_span_of(span)
+                    self._print_assignments(action, head, ending, assignments)
+                case Insert():
+                    self._print_mutation(action)
+                case _:
+                    assert_never(action)
+
     def _print_mutation(self, mutation: Mutation) -> None:
         match mutation:
             case Delete(type_name, condition, span):
@@ -272,7 +297,7 @@ class _QueryPrinter:
 
     def _print_assignments(
         self,
-        mutation: Insert | Update,
+        mutation: Insert | Update | UpdateVariable,
         head: str,
         ending: tuple[str, Span],
         assignments: tuple[Assignment, ...],

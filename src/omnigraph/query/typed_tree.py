@@ -10,8 +10,42 @@ from __future__ import annotations
 from enum import StrEnum
 
 from omnigraph.lang.tree_nodes import tree_node
-from omnigraph.query.ast import AggregateFunction, CompareOp, TextFunction, WriteVerb
+from omnigraph.query.ast import AggregateFunction, CompareOp, TextFunction
+from omnigraph.query.typed_statements import (
+    Action,
+    Assign,
+    DeleteBound,
+    DeleteEdges,
+    DeleteNodes,
+    InsertEdge,
+    InsertNode,
+    Mutation,
+    PatternWrite,
+    Statement,
+    UpdateBound,
+    UpdateEdges,
+    UpdateNodes,
+    WriteEach,
+)
 from omnigraph.schema.property_types import PropertyType, Scalar, make_scalar_type
+
+# Statements of mutations are in a module of their own, and found here as all checked queries are.
+__all__ = [
+    "Action",
+    "Assign",
+    "DeleteBound",
+    "DeleteEdges",
+    "DeleteNodes",
+    "InsertEdge",
+    "InsertNode",
+    "Mutation",
+    "PatternWrite",
+    "Statement",
+    "UpdateBound",
+    "UpdateEdges",
+    "UpdateNodes",
+    "WriteEach",
+]
 
 Value = None | bool | int | float | str | tuple["Value", ...]
 
@@ -332,79 +366,6 @@ class Parameter:
     default: Constant | None = None
 
 
-@tree_node(frozen=True, slots=True)
-class Assign:
-    """A property and the expression it gets.
-
-    That of an update or an upsert may read `ROW`, the entity before the statement, whose properties
-    are null if there was none. All others are constant.
-    """
-
-    property: str
-    value: Expr
-
-
-@tree_node(frozen=True, slots=True)
-class InsertNode:
-    """Write a node; the verb says what happens to one that has its key."""
-
-    type_name: str
-    assignments: tuple[Assign, ...]
-    verb: WriteVerb = WriteVerb.INSERT
-
-
-@tree_node(frozen=True, slots=True)
-class InsertEdge:
-    """The same for an edge; the ends are physical ids."""
-
-    type_name: str
-    source: Expr
-    target: Expr
-    assignments: tuple[Assign, ...]
-    verb: WriteVerb = WriteVerb.INSERT
-
-
-@tree_node(frozen=True, slots=True)
-class UpdateNodes:
-    """Assign to every node that satisfies the conditions."""
-
-    type_name: str
-    assignments: tuple[Assign, ...]
-    conditions: tuple[Expr, ...]
-
-
-@tree_node(frozen=True, slots=True)
-class UpdateEdges:
-    """Assign to every edge that satisfies the conditions; its ends stay."""
-
-    type_name: str
-    assignments: tuple[Assign, ...]
-    conditions: tuple[Expr, ...]
-
-
-@tree_node(frozen=True, slots=True)
-class DeleteNodes:
-    """Delete every node that satisfies the conditions, and its edges."""
-
-    type_name: str
-    conditions: tuple[Expr, ...]
-
-
-@tree_node(frozen=True, slots=True)
-class DeleteEdges:
-    """Delete every edge that satisfies the conditions."""
-
-    type_name: str
-    conditions: tuple[Expr, ...]
-
-
-Statement = InsertNode | InsertEdge | UpdateNodes | UpdateEdges | DeleteNodes | DeleteEdges
-
-
-@tree_node(frozen=True, slots=True)
-class Mutation:
-    """A checked mutation: its statements take effect together."""
-
-    name: str
-    parameters: tuple[Parameter, ...]
-    statements: tuple[Statement, ...]
+def column_name_of(variable: str, name: str | SystemName) -> str:
+    """The column of the source of a statement for a property, or a field, of a variable."""
+    return f"{variable}.@{name}" if isinstance(name, SystemName) else f"{variable}.{name}"

@@ -11,6 +11,8 @@ that breaks a rule of the schema is refused with its violations, and leaves no r
     assignments        the constants of a statement as property values
     computed_values    values that a statement computes from rows, as columns
     value_faults       where an assigned expression has no value
+    pattern_rows       the rows of a pattern on the image at the start of a statement
+    pattern_writes     what actions write for those rows, column by column
     deletions          what consecutive deletions of a mutation end
     matching_rows      the committed rows that the conditions of a statement match
     pending_rows       the rows that earlier statements of a mutation wrote

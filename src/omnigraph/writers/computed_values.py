@@ -16,9 +16,9 @@ from omnigraph.execution.type_scan import TypeRows
 from omnigraph.query import typed_tree
 from omnigraph.rows.columns import TableShape, arrow_type_of
 from omnigraph.rows.comparison import to_comparable
-from omnigraph.rows.evaluator import Params, evaluate, is_constant
+from omnigraph.rows.evaluator import Params, RowColumns, evaluate, is_constant
 from omnigraph.schema.catalog import EdgeType, NodeType
-from omnigraph.schema.property_types import PropertyType
+from omnigraph.schema.property_types import ListType, PropertyType
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.assignments import Cell, coerce_cell, evaluate_assignments
 from omnigraph.writers.graph_change import combine_column
@@ -26,55 +26,79 @@ from omnigraph.writers.value_faults import find_faults
 
 _Mask: TypeAlias = npt.NDArray[np.bool_]
 
+_HINTS: Final = {"required": "give it a value, such as coalesce(…, 0)"}
 # One chunk of equal cells, which a column repeats by reference however long it is.
 _CHUNK_ROWS: Final = 65_536
 _CHUNK_BYTES: Final = 16 * 1024 * 1024
 
 
+@dataclass(frozen=True, slots=True)
+class ValueSubject:
+    """What values are computed for: a property of entities whose ids are known, or not yet."""
+
+    type_name: str
+    property: str
+    type: PropertyType
+    ids: pa.Array | pa.ChunkedArray | None
+
+    def id_of(self, row: int) -> str | None:
+        """The entity of a row."""
+        return None if self.ids is None else str(self.ids[row])
+
+    def build_refusal(self, rule: str, message: str, row: int) -> WriteRefusedError:
+        """The error about the value of a row."""
+        entity_id = self.id_of(row)
+        if entity_id is not None:
+            message = f"{message}: {self.type_name} '{entity_id}'"
+        violation = Violation(
+            rule, message, type_name=self.type_name, property=self.property, entity_id=entity_id
+        )
+        return WriteRefusedError(message, violations=[violation], hint=_HINTS.get(rule))
+
+
 def compute_column(
-    assign: typed_tree.Assign, type_: PropertyType, rows: TypeRows, params: Params
+    expr: typed_tree.Expr, subject: ValueSubject, rows: RowColumns, params: Params
 ) -> pa.Array:
-    """The value of a property at each row; a value that does not fit, or faults, is refused."""
-    found = evaluate(assign.value, rows, params)
+    """The value of an expression at each row, as its property keeps it.
+
+    A value that does not fit, or that cannot be computed, is refused.
+    """
+    found = evaluate(expr, rows, params)
     if isinstance(found, pa.Scalar):
         found = pa.repeat(found, rows.num_rows)
     elif isinstance(found, pa.ChunkedArray):
         found = combine_column(found)
     if found.null_count:
-        _require_known(assign, rows, params)
-        if not type_.is_nullable:
-            _refuse_null(assign.property, rows, int(np.argmax(found.is_null())))
-    return _convert_column(found, assign.property, type_, rows)
+        _require_known(expr, subject, rows, params)
+        if not subject.type.is_nullable:
+            message = (
+                f"cannot assign null to non-nullable property '{subject.property}' of "
+                f"{subject.type_name}"
+            )
+            raise subject.build_refusal("required", message, int(np.argmax(found.is_null())))
+    return _convert_column(found, subject)
 
 
-def _require_known(assign: typed_tree.Assign, rows: TypeRows, params: Params) -> None:
-    faults = find_faults(assign.value, rows, params)
+def _require_known(
+    expr: typed_tree.Expr, subject: ValueSubject, rows: RowColumns, params: Params
+) -> None:
+    faults = find_faults(expr, rows, params)
     if faults.any():
         raise ValueFaultError(
-            rows.shape.type_key.name,
-            assign.property,
-            entity_id=rows.rows[ID_COLUMN][int(np.argmax(faults))].as_py(),
+            subject.type_name,
+            subject.property,
+            entity_id=subject.id_of(int(np.argmax(faults))),
             count=int(np.count_nonzero(faults)),
         )
 
 
-def _refuse_null(name: str, rows: TypeRows, row: int) -> Never:
-    type_name, entity_id = rows.shape.type_key.name, rows.rows[ID_COLUMN][row].as_py()
-    message = (
-        f"cannot assign null to non-nullable property '{name}' of {type_name}: "
-        f"{type_name} '{entity_id}'"
-    )
-    violation = Violation(
-        "required", message, type_name=type_name, property=name, entity_id=entity_id
-    )
-    raise WriteRefusedError(
-        message, violations=[violation], hint="give it a value, such as coalesce(…, 0)"
-    )
-
-
-def _convert_column(values: pa.Array, name: str, type_: PropertyType, rows: TypeRows) -> pa.Array:
+def _convert_column(values: pa.Array, subject: ValueSubject) -> pa.Array:
     """Values as a property keeps them."""
-    kind = arrow_type_of(type_)
+    kind = arrow_type_of(subject.type)
+    if isinstance(subject.type.value, ListType) and values.flatten().null_count:
+        row = int(np.argmax(_have_null_items(values)))
+        message = f"{subject.type_name}.{subject.property}: null is not allowed as an element"
+        raise subject.build_refusal("value", message, row)
     if values.type == kind and not pa.types.is_floating(kind):
         return values
     plain = pc.cast(values, kind, safe=False)
@@ -85,7 +109,7 @@ def _convert_column(values: pa.Array, name: str, type_: PropertyType, rows: Type
     else:
         return plain
     if not is_kept.all():
-        _refuse_value(values, name, type_, rows, int(np.argmin(is_kept)))
+        _refuse_value(values, subject, int(np.argmin(is_kept)))
     return plain
 
 
@@ -101,20 +125,22 @@ def _have_equal_signs(kept: pa.Array, values: pa.Array) -> pa.Array:
     return pc.equal(pc.less(kept, zero.cast(kept.type)), pc.less(values, zero.cast(values.type)))
 
 
-def _refuse_value(
-    values: pa.Array, name: str, type_: PropertyType, rows: TypeRows, row: int
-) -> Never:
-    type_name, entity_id = rows.shape.type_key.name, rows.rows[ID_COLUMN][row].as_py()
+def _refuse_value(values: pa.Array, subject: ValueSubject, row: int) -> Never:
     value = to_comparable(values.slice(row, 1))[0].as_py()
     try:
-        coerce_cell(value, type_)
+        coerce_cell(value, subject.type)
     except ValueError as misfit:
-        message = f"{type_name}.{name}: {misfit}: {type_name} '{entity_id}'"
-        violation = Violation(
-            "value", message, type_name=type_name, property=name, entity_id=entity_id
-        )
-        raise WriteRefusedError(message, violations=[violation]) from misfit
-    raise AssertionError(f"{value} fits {type_}")
+        message = f"{subject.type_name}.{subject.property}: {misfit}"
+        raise subject.build_refusal("value", message, row) from misfit
+    raise AssertionError(f"{value} fits {subject.type}")
+
+
+def _have_null_items(lists: pa.Array) -> _Mask:
+    """Which lists hold a null."""
+    parents = pc.list_parent_indices(lists).filter(pc.list_flatten(lists).is_null())
+    found = np.zeros(len(lists), np.bool_)
+    found[parents.to_numpy()] = True
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +175,13 @@ class RowAssignments:
         return pa.Table.from_arrays(columns, schema=self.shape.schema)
 
     def _compute(self, assign: typed_tree.Assign, rows: TypeRows) -> pa.Array:
-        type_ = self.type_.properties[assign.property].type
-        return compute_column(assign, type_, rows, self.params)
+        subject = ValueSubject(
+            self.type_.name,
+            assign.property,
+            self.type_.properties[assign.property].type,
+            rows.rows[ID_COLUMN],
+        )
+        return compute_column(assign.value, subject, rows, self.params)
 
 
 def bind_assignments(

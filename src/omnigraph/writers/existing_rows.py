@@ -29,13 +29,13 @@ class CommittedState:
 
     def __init__(self, view: View, keys: KeyCache, change: GraphChange) -> None:
         self.view = view
-        self._keys = keys
+        self.keys = keys
         self._change = change
         self._ending: dict[TypeKey, pa.Table] = {}
 
     def find_existing(self, type_key: TypeKey, ids: pa.Array) -> pa.Array:
         """Which of the ids are committed, as a mask."""
-        return self._keys.find_existing(self.view, type_key, ids)
+        return self.keys.find_existing(self.view, type_key, ids)
 
     def find_copies(self, type_key: TypeKey, ids: pa.Array, none: pa.Table = NO_COPIES) -> pa.Table:
         """The committed ones among the ids, with the columns of a table that holds none of them.
@@ -46,7 +46,7 @@ class CommittedState:
             return none
         # The set in memory rules most new ids out; an existing one is looked up for its row id.
         known = ids
-        is_there = self._keys.find_cached(self.view, type_key, ids)
+        is_there = self.keys.find_cached(self.view, type_key, ids)
         if is_there is not None:
             if not is_there.true_count:
                 return none

@@ -72,11 +72,14 @@ class CommittedRows:
     shape: TableShape
     budget: MutationBudget
 
-    def find_rows(self, ids: pa.Array, blobs: Sequence[str]) -> pa.Table:
-        """The rows of some ids: all columns, of blobs only these, and `_rowid`."""
-        plain = [field.name for field in self.shape.schema if not is_blob(field)]
+    def find_rows(self, ids: pa.Array, columns: Sequence[str]) -> pa.Table:
+        """The rows of some ids: ids, ends, some columns, and `_rowid`."""
+        fields = [self.shape.schema.field(name) for name in columns]
+        plain = [field.name for field in fields if not is_blob(field)]
+        blobs = [field.name for field in fields if is_blob(field)]
         table = self.view.open_table(self.shape.type_key)
-        rows = table.find(ID_COLUMN, ids, columns=[*plain, ROW_ID])
+        names = list_physical_columns(self.shape, plain)
+        rows = table.find(ID_COLUMN, ids, columns=[*names, ROW_ID])
         self.budget.spend_bytes(rows.nbytes)
         return read_with_blobs(rows, table, blobs, budget=self.budget)
 

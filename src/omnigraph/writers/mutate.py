@@ -42,13 +42,24 @@ from omnigraph.writers.matching_rows import (
     find_matching_rows,
     read_with_blobs,
 )
+from omnigraph.writers.pattern_rows import (
+    PatternReader,
+    SourceRows,
+    build_image_view,
+    build_pattern_reads,
+    list_read_types,
+    read_pattern,
+)
+from omnigraph.writers.pattern_writes import collect_bound_ids, collect_updates, collect_writes
 from omnigraph.writers.pending_rows import PendingRows
 from omnigraph.writers.validate import build_edge_reads
 
 _KEY_CELLS = (bool, int, float, str)
 _UPDATES = (typed_tree.UpdateNodes, typed_tree.UpdateEdges)
 _Update: TypeAlias = typed_tree.UpdateNodes | typed_tree.UpdateEdges
-_Write: TypeAlias = typed_tree.InsertNode | typed_tree.InsertEdge | _Update
+_Write: TypeAlias = (
+    typed_tree.InsertNode | typed_tree.InsertEdge | _Update | typed_tree.PatternWrite
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +84,12 @@ def run_mutation(
     now: int,
     view: View,
     keys: KeyCache,
+    read: PatternReader,
 ) -> MutationChange:
-    """Run the statements of a mutation in order on a view; nothing is validated or written yet."""
+    """Run the statements of a mutation in order on a view; nothing is committed yet."""
     bound = {**params, typed_tree.NOW_NAME: now}
-    run = _MutationRun(mutation.statements, view, bound, CommittedState(view, keys, {}))
+    committed = CommittedState(view, keys, {})
+    run = _MutationRun(mutation.statements, bound, committed, read)
     for statement in mutation.statements:
         run.execute_statement(statement)
     return run.build_result(mutation)
@@ -97,12 +110,13 @@ class _MutationRun:
     def __init__(
         self,
         statements: Sequence[typed_tree.Statement],
-        view: View,
         params: Params,
         committed: CommittedState,
+        read: PatternReader,
     ) -> None:
         self._statements = statements
-        self._view = view
+        self._view = committed.view
+        self._read_pattern = read
         self._params = params
         self._committed = committed
         self._pending: dict[TypeKey, PendingRows] = {}
@@ -133,8 +147,44 @@ class _MutationRun:
                 self._write_entity(TypeKey(TypeKind.EDGE, name), statement, ends)
             case typed_tree.UpdateNodes() | typed_tree.UpdateEdges():
                 self._update_entities(statement)
+            case typed_tree.PatternWrite():
+                self._write_matches(statement)
             case _:
                 assert_never(statement)
+
+    def _write_matches(self, write: typed_tree.PatternWrite) -> None:
+        """Do the actions on the rows that the pattern has before the first of them."""
+        source, view = write.source, self._view
+        is_touched = any(each in self._pending for each in list_read_types(source, view))
+        image = view
+        if is_touched:
+            image = build_image_view(self._build_change(), self._committed)
+        rows = read_pattern(source, image, self._read_pattern, is_committed=not is_touched)
+        self._budget.spend_bytes(rows.table.nbytes)
+        self._reads.append(build_pattern_reads(source, view, self._params))
+        for action in write.actions:
+            self._apply_action(action, rows)
+
+    def _apply_action(self, action: typed_tree.Action, rows: SourceRows) -> None:
+        match action:
+            case typed_tree.UpdateBound():
+                for found in collect_updates(action, rows, self._view, self._params):
+                    count = self._get_pending(found.type_key).assign_columns(
+                        found.ids, found.columns
+                    )
+                    self._written[found.type_key.kind] += count
+            case typed_tree.DeleteBound():
+                self._deletions = Deletions(self._view, self._budget, dict(self._pending))
+                for type_key, ids in collect_bound_ids(action, rows):
+                    self._deletions.delete_ids(type_key, ids)
+                self._finish_deletions()
+            case typed_tree.WriteEach(verb=verb):
+                found = collect_writes(action, rows, self._view, self._params)
+                pending = self._get_pending(found.type_key)
+                count = pending.write_columns(found.ids, found.columns, verb)
+                self._written[found.type_key.kind] += count
+            case _:
+                assert_never(action)
 
     def _delete_matching(self, type_key: TypeKey, conditions: Sequence[typed_tree.Expr]) -> None:
         if self._deletions is None:
@@ -155,15 +205,18 @@ class _MutationRun:
     def build_result(self, mutation: typed_tree.Mutation) -> MutationChange:
         """What all statements did together."""
         self._finish_deletions()
-        changes = {type_key: rows.build_change() for type_key, rows in self._pending.items()}
         inserts = (typed_tree.InsertNode, typed_tree.InsertEdge)
         return MutationChange(
-            change={type_key: each for type_key, each in changes.items() if each is not None},
+            change=self._build_change(),
             nodes=self._written[TypeKind.NODE],
             edges=self._written[TypeKind.EDGE],
             reads=unite_footprints([*self._reads, *self._iter_shared_reads()]),
             is_insert_only=all(isinstance(each, inserts) for each in mutation.statements),
         )
+
+    def _build_change(self) -> GraphChange:
+        changes = {type_key: rows.build_change() for type_key, rows in self._pending.items()}
+        return {type_key: each for type_key, each in changes.items() if each is not None}
 
     def _evaluate_ends(self, statement: typed_tree.InsertEdge) -> dict[str, str]:
         name, params = statement.type_name, self._params

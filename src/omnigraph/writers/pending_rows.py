@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from omnigraph.errors import VIOLATIONS_SHOWN_MAX, KeyConflictError
 from omnigraph.execution.type_scan import evaluate_conditions
 from omnigraph.query import typed_tree
+from omnigraph.query.ast import WriteVerb
 from omnigraph.rows.evaluator import Params
 from omnigraph.schema.accepted_schema import TypeKind
 from omnigraph.schema.catalog import EdgeType, NodeType
@@ -95,7 +96,7 @@ class PendingRows:
         """Assign values that are computed from the entity as it is, or from nulls."""
         self._flush_inserted()
         names = {*cells, *assignments.columns}
-        current, is_there = self._align_rows([entity_id], names)
+        current, is_there = self._align_rows([entity_id], {*cells, *assignments.cells})
         given = {**cells, **assignments.cells}
         if not is_there[0]:
             members = {column: name for name, column in self._shape.columns.items()}
@@ -105,6 +106,47 @@ class PendingRows:
         self._replace_rows(
             _overlay_rows(written, [{ID_COLUMN: entity_id, **given}], written.schema)
         )
+
+    def assign_columns(self, ids: pa.Array, columns: Mapping[str, pa.Array]) -> int:
+        """Assign a value of each column to entities, as far as they exist; how many do."""
+        self._flush_inserted()
+        rows, is_there = self._align_rows(ids, columns.keys())
+        if not is_there.all():
+            mask = pa.array(is_there)
+            rows, ids = rows.filter(mask), ids.filter(mask)
+            columns = {name: each.filter(mask) for name, each in columns.items()}
+        self._write_batch(self._put_columns(rows, ids, columns))
+        return len(ids)
+
+    def write_columns(self, ids: pa.Array, columns: Mapping[str, pa.Array], verb: WriteVerb) -> int:
+        """Write entities as a verb says, one column of values for each column that is given."""
+        self._flush_inserted()
+        rows, is_there = self._align_rows(ids, columns.keys())
+        if verb is WriteVerb.CREATE and is_there.any():
+            raise self._build_conflict(ids.filter(pa.array(is_there)).to_pylist())
+        if verb is not WriteVerb.UPSERT:
+            schema = self._shape.schema
+            rows = fill_columns(pa.table({ID_COLUMN: ids}), schema)
+        if verb is not WriteVerb.UPSERT or not is_there.all():
+            names = {column: name for name, column in self._shape.columns.items()}
+            require_complete(self._type, {names.get(column, column) for column in columns})
+        self._write_batch(self._put_columns(rows, ids, columns))
+        return len(ids)
+
+    def _put_columns(
+        self, rows: pa.Table, ids: pa.Array, columns: Mapping[str, pa.Array]
+    ) -> pa.Table:
+        given = {**columns, ID_COLUMN: ids}
+        schema = self._shape.schema
+        arrays = [given.get(field.name, rows[field.name]) for field in schema]
+        return pa.Table.from_arrays(arrays, schema=schema)
+
+    def _write_batch(self, rows: pa.Table) -> None:
+        if not rows.num_rows:
+            return
+        self._replace_rows(rows)
+        if rows.num_rows > 1:
+            self._batches.append(rows)
 
     @property
     def are_single(self) -> bool:
@@ -275,18 +317,18 @@ class PendingRows:
             require_complete(self._type, {names.get(column, column) for column in given})
 
     def _align_rows(
-        self, entity_ids: Sequence[str], assigned: Collection[str]
+        self, entity_ids: Sequence[str] | pa.Array, assigned: Collection[str]
     ) -> tuple[pa.Table, _Mask]:
         """The rows of entities as they are, in this order, and which of them there are.
 
-        Of those that there are not, everything is null; blobs that are assigned are not read.
+        Of those that there are not, everything is null; what is assigned is not read.
         """
         wanted = pa.array(entity_ids, pa.utf8())
         unwritten = wanted.filter(pc.invert(_are_in(wanted, self._deleted)))
         if self._rows is not None:
             unwritten = unwritten.filter(pc.invert(_are_in(unwritten, self._rows)))
-        blobs = [f.name for f in self._shape.schema if is_blob(f) and f.name not in assigned]
-        committed = self._committed.find_rows(unwritten, blobs)
+        kept = [field.name for field in self._shape.schema if field.name not in assigned]
+        committed = self._committed.find_rows(unwritten, kept)
         if committed.num_rows:
             self._found.append(self._select_copies(committed))
         rows = fill_columns(committed, self._shape.schema)

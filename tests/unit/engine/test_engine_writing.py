@@ -91,6 +91,48 @@ def test_an_update_of_what_others_changed_is_a_conflict(main: Branch) -> None:
     assert (operation.preparations, ages(main)["Ada"]) == (1, 99)
 
 
+@pytest.mark.parametrize(
+    ("meanwhile", "place"),
+    [
+        ('query q() { insert MemberOf { from: "Bob", to: "Red" } }', "edge:MemberOf"),
+        ('query q() { delete MemberOf where from = "Ada" }', "edge:MemberOf"),
+        ('query q() { update Person set { age: 7 } where name = "Bob" }', "node:Person"),
+    ],
+)
+def test_a_match_whose_answer_others_changed_is_a_conflict(
+    main: Branch, meanwhile: str, place: str
+) -> None:
+    main.mutate('query q() { insert Team { name: "Red" } insert Team { name: "Blue" } }')
+    main.mutate('query q() { insert MemberOf { from: "Ada", to: "Red" } }')
+    text = """query q() { match { $p: Person  $p memberOf $t  $t.name = "Red" }
+        update $p set { age: coalesce($p.age, 0) + 1 } }"""
+    mutating = MutationOperation(main._session.resources, text, name=None, params=None)
+    operation = Overtaken(mutating, lambda: main.mutate(meanwhile))
+    with pytest.raises(errors.ConflictError) as caught:
+        _write(main, operation)
+    assert (caught.value.type_key, ages(main)["Ada"]) == (place, 36)
+
+
+def test_a_match_of_one_node_goes_through_beside_changes_of_others(main: Branch) -> None:
+    text = 'query q() { match { $p: Person { name: "Ada" } } update $p set { age: $p.age + 1 } }'
+    mutating = MutationOperation(main._session.resources, text, name=None, params=None)
+    operation = Overtaken(mutating, lambda: _birthday(main, "Bob", 99))
+    assert _write(main, operation).record is not None
+    assert (operation.preparations, ages(main)) == (1, {"Ada": 37, "Bob": 99})
+    mutating = MutationOperation(main._session.resources, text, name=None, params=None)
+    with pytest.raises(errors.ConflictError):
+        _write(main, Overtaken(mutating, lambda: _birthday(main, "Ada", 1)))
+    assert ages(main)["Ada"] == 1
+
+
+def test_an_upsert_of_what_others_changed_is_prepared_again(main: Branch) -> None:
+    text = 'query q() { upsert Person { name: "Ada", age: coalesce(age, 0) + 1 } }'
+    mutating = MutationOperation(main._session.resources, text, name=None, params=None)
+    operation = Overtaken(mutating, lambda: _birthday(main, "Ada", 50))
+    assert _write(main, operation).record is not None
+    assert (operation.preparations, ages(main)["Ada"]) == (2, 51)
+
+
 def test_an_update_of_something_else_goes_through(main: Branch) -> None:
     mutating = _mutating(main, "birthday", who="Ada", age=1)
     operation = Overtaken(mutating, lambda: _birthday(main, "Bob", 99))

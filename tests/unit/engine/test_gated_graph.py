@@ -131,6 +131,11 @@ def test_a_rule_by_type_covers_writes_of_its_types_only(graph: Graph, tmp_path: 
     for text in (_hire("bob"), both):
         with pytest.raises(PolicyDeniedError, match="of type 'Person'"):
             partner.mutate(text)
+    copied = "query copy() { match { $p: Person } create Company { name: $p.name } }"
+    with pytest.raises(PolicyDeniedError, match=r"'read'.*of type 'Person'"):
+        partner.mutate(copied)
+    partner.mutate('query own() { match { $c: Company { name: "initech" } } delete $c }')
+    partner.mutate(_found("initech"))
     with pytest.raises(PolicyDeniedError, match="of type 'Person'"):
         partner.load([{"type": "Person", "data": {"name": "z"}}], mode="append")
     with omnigraph.open(str(tmp_path / "g.omni")) as plain:

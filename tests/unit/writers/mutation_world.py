@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from typing import Any
 from unittest.mock import patch
@@ -12,6 +13,10 @@ from uuid import uuid4
 import pyarrow as pa
 
 from model import ModelGraph
+from omnigraph.execution.executor import QueryExecutor
+from omnigraph.execution.query_budget import Access, ReadOptions
+from omnigraph.execution.sources.source_cache import SourceCache
+from omnigraph.query.logical_plan import ReadPlan
 from omnigraph.query.query_compiler import compile_query
 from omnigraph.query.query_parameters import bind_parameters
 from omnigraph.query.typed_tree import Mutation
@@ -32,6 +37,15 @@ from omnigraph.writers.validate import validate_change
 
 NOW = 1_700_000_000_000
 Image = dict[str, dict[str, dict[str, Any]]]
+
+
+def read_pattern(
+    params: Mapping[str, Any], plan: ReadPlan, view: View, *, is_committed: bool
+) -> pa.Table:
+    """The rows of a pattern, read anew each time."""
+    options = ReadOptions(Access.TOPOLOGY if is_committed else Access.LOOKUPS)
+    executor = QueryExecutor(SourceCache())
+    return executor.run(plan, view, params, now=NOW, options=options).to_arrow()
 
 
 class MutationWorld:
@@ -56,7 +70,14 @@ class MutationWorld:
         """What a mutation does to the tables, as data; neither they nor the model change."""
         mutation, bound = self.compiled(text, params)
         with patch("omnigraph.writers.mutate.generate_ulid", self._fresh_ids()):
-            return run_mutation(mutation, bound, now=NOW, view=self.view, keys=self._keys())
+            return run_mutation(
+                mutation,
+                bound,
+                now=NOW,
+                view=self.view,
+                keys=self._keys(),
+                read=partial(read_pattern, bound),
+            )
 
     def validated(self, text: str, params: Mapping[str, Any] | None = None) -> MutationChange:
         """The same for a mutation that breaks no rule."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from omnigraph.writers.graph_change import WriteMode
 from omnigraph.writers.key_cache import KeyCache
 from omnigraph.writers.mutate import run_mutation
 from omnigraph.writers.validate import unique_groups
-from unit.writers.mutation_world import NOW, MutationWorld
+from unit.writers.mutation_world import NOW, MutationWorld, read_pattern
 
 SCHEMA = """
 node Person {
@@ -128,7 +129,11 @@ def test_fresh_ids_differ_between_runs() -> None:
     world = MutationWorld(SCHEMA)
     mutation, params = world.compiled("insert Note { n: 1 } insert Note { n: 2 }")
     keys = KeyCache(Log(open_objects("memory://none")))
-    runs = [run_mutation(mutation, params, now=0, view=world.view, keys=keys) for _ in range(2)]
+    read = partial(read_pattern, params)
+    runs = [
+        run_mutation(mutation, params, now=0, view=world.view, keys=keys, read=read)
+        for _ in range(2)
+    ]
     found = {id_ for run in runs for id_ in run.change[NOTE].rows["__id"].to_pylist()}
     assert len(found) == 4
     assert {len(id_) for id_ in found} == {26}

@@ -8,6 +8,7 @@ take part in equality.
 """
 
 from omnigraph.query.ast.query_declarations import (
+    Action,
     AggregateBlock,
     AnyEdge,
     Assignment,
@@ -19,6 +20,7 @@ from omnigraph.query.ast.query_declarations import (
     BranchStatement,
     Clause,
     Delete,
+    DeleteVariables,
     EdgeName,
     ExistsBlock,
     Explain,
@@ -31,6 +33,7 @@ from omnigraph.query.ast.query_declarations import (
     NamedEdges,
     NotBlock,
     Parameter,
+    PatternWrite,
     Projection,
     PropertyMatch,
     Query,
@@ -42,6 +45,7 @@ from omnigraph.query.ast.query_declarations import (
     Statement,
     Traversal,
     Update,
+    UpdateVariable,
     WriteVerb,
 )
 from omnigraph.query.ast.query_expressions import (
@@ -91,6 +95,7 @@ from omnigraph.query.ast.query_expressions import (
 from omnigraph.schema.ast import Name
 
 __all__ = [
+    "Action",
     "AggregateBlock",
     "AggregateCall",
     "AggregateFunction",
@@ -116,6 +121,7 @@ __all__ = [
     "DateLiteral",
     "DateTimeLiteral",
     "Delete",
+    "DeleteVariables",
     "Direction",
     "EdgeName",
     "ExistsBlock",
@@ -146,6 +152,7 @@ __all__ = [
     "Or",
     "OrderKey",
     "Parameter",
+    "PatternWrite",
     "Projection",
     "PropertyAccess",
     "PropertyMatch",
@@ -167,6 +174,7 @@ __all__ = [
     "TextTest",
     "Traversal",
     "Update",
+    "UpdateVariable",
     "Variable",
     "WriteVerb",
 ]

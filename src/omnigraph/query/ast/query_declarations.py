@@ -100,10 +100,40 @@ Mutation = Insert | Update | Delete
 
 
 @tree_node(frozen=True, slots=True)
-class MutationBody:
-    """One or more mutations, done together."""
+class UpdateVariable:
+    """`update $v set { … }` after a `match`."""
 
-    mutations: tuple[Mutation, ...]
+    variable: Variable
+    assignments: tuple[Assignment, ...]
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@tree_node(frozen=True, slots=True)
+class DeleteVariables:
+    """`delete $v, $w` after a `match`."""
+
+    variables: tuple[Variable, ...]
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+Action = UpdateVariable | DeleteVariables | Insert
+
+
+@tree_node(frozen=True, slots=True)
+class PatternWrite:
+    """`match { … }` and what is done with its rows."""
+
+    clauses: tuple[Clause, ...]
+    actions: tuple[Action, ...]
+    match_span: Span = field(default=NO_SPAN, compare=False)
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@tree_node(frozen=True, slots=True)
+class MutationBody:
+    """One or more statements, done together."""
+
+    mutations: tuple[Mutation | PatternWrite, ...]
 
 
 @tree_node(frozen=True, slots=True)

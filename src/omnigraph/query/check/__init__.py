@@ -17,7 +17,9 @@ that is wrong; nothing is reported about what depends on it.
     check_returns       the items of `return`
     check_having        the conditions of `having`
     check_order         the keys of `order`
-    check_mutations     inserts, updates and deletes
+    check_assignments   what a mutation assigns to properties and ends
+    check_actions       what is written for the rows of a `match`
+    check_mutations     the statements of a mutation
 """
 
 from omnigraph.query.check.query_checker import check_query

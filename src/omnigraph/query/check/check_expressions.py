@@ -202,11 +202,16 @@ class InvalidLiteralError(ValueError):
 
 def check_constant(context: CheckContext, expr: ast.Expr) -> typed_tree.Expr | None:
     """An expression that reads no entity."""
+    return check_expression(context, expr, make_constant_leaf(context))
+
+
+def make_constant_leaf(context: CheckContext) -> Leaf:
+    """The leaves of a constant: there are none."""
 
     def leaf(leaf_expr: LeafExpr) -> None:
         _refuse_in_constant(context, leaf_expr)
 
-    return check_expression(context, expr, leaf)
+    return leaf
 
 
 def code_of(value: typed_tree.Expr) -> str:

@@ -30,7 +30,7 @@ def check_query(
         case ast.ReadBody() as body:
             checked = _check_read(context, query.name.text, parameters, body)
         case ast.MutationBody(mutations):
-            statements = check_mutations(context, mutations)
+            statements = check_mutations(context, mutations, parameters)
             checked = typed_tree.Mutation(query.name.text, parameters, statements)
         case _:
             assert_never(query.body)

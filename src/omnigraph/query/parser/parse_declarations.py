@@ -8,18 +8,23 @@ from omnigraph.lang.source_text import NO_SPAN, Span
 from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.lang.token_cursor import ParseFailure
 from omnigraph.query.ast import (
+    Action,
     Assignment,
+    Clause,
     Delete,
+    DeleteVariables,
     Expr,
     Insert,
     Mutation,
     MutationBody,
     OrderKey,
     Parameter,
+    PatternWrite,
     Projection,
     Query,
     ReadBody,
     Update,
+    UpdateVariable,
     Variable,
     WriteVerb,
 )
@@ -228,7 +233,7 @@ def _parse_annotations(cursor: QueryCursor) -> dict[str, tuple[str | None, Span]
 def _parse_body(cursor: QueryCursor, name: Name, opening: Span) -> ReadBody | MutationBody | None:
     body: ReadBody | MutationBody | None = None
     if cursor.is_at("match"):
-        body = _parse_read(cursor)
+        body = _parse_matched(cursor)
     elif cursor.is_at(*MUTATION_WORDS):
         body = _parse_mutations(cursor)
     elif cursor.is_at("}"):
@@ -249,12 +254,12 @@ def _close_body(cursor: QueryCursor, name: Name, body: ReadBody | MutationBody |
     if cursor.accept("}"):
         return
     is_read = isinstance(body, ReadBody)
-    if cursor.is_at(*MUTATION_WORDS) if is_read else cursor.is_at("match"):
+    if is_read and cursor.is_at(*MUTATION_WORDS):
         with cursor.use_code("Q005"):
             cursor.refuse(
                 cursor.token.span,
                 f"query '{name.text}' mixes 'match' with mutations",
-                hint="a query either reads or writes: split it in two",
+                hint="a query either returns rows or writes: split it in two",
             )
     hint = cursor.find_dialect_hint() or (_SECTION_ORDER if is_read else None)
     if cursor.is_at_query and not cursor.has_resumed:
@@ -266,17 +271,75 @@ def _close_body(cursor: QueryCursor, name: Name, body: ReadBody | MutationBody |
     cursor.fail(f"'}}' to close query '{name.text}'", hint=hint)
 
 
-def _parse_mutations(cursor: QueryCursor) -> MutationBody:
-    mutations = [parse_mutation(cursor)]
-    while cursor.is_at(*MUTATION_WORDS):
-        mutations.append(parse_mutation(cursor))
+def _parse_mutations(cursor: QueryCursor, first: PatternWrite | None = None) -> MutationBody:
+    mutations: list[Mutation | PatternWrite] = [first or parse_mutation(cursor)]
+    while cursor.is_at("match", *MUTATION_WORDS):
+        if cursor.is_at("match"):
+            clauses, span = _parse_match(cursor)
+            mutations.append(_parse_actions(cursor, clauses, span))
+        else:
+            mutations.append(parse_mutation(cursor))
     return MutationBody(tuple(mutations))
 
 
-def _parse_read(cursor: QueryCursor) -> ReadBody:
+def _parse_matched(cursor: QueryCursor) -> ReadBody | MutationBody:
+    """What begins with `match`: a read, or a statement that writes what it matches."""
+    clauses, span = _parse_match(cursor)
+    if cursor.is_at(*MUTATION_WORDS):
+        return _parse_mutations(cursor, _parse_actions(cursor, clauses, span))
+    return _parse_read(cursor, clauses, span)
+
+
+def _parse_match(cursor: QueryCursor) -> tuple[tuple[Clause, ...], Span]:
     start = cursor.advance().start
     clauses = parse_block(cursor, "'match'")
-    match_span = cursor.build_span(start)
+    return clauses, cursor.build_span(start)
+
+
+def _parse_actions(
+    cursor: QueryCursor, clauses: tuple[Clause, ...], match_span: Span
+) -> PatternWrite:
+    """What follows a `match` of a mutation; an update or delete of a type is not part of it."""
+    if not cursor.is_at(*MUTATION_WORDS):
+        cursor.fail("'update $v', 'delete $v' or another action after 'match { … }'")
+    cursor.require_lenient(cursor.token.span, f"'{cursor.token.text}' after 'match'")
+    actions: list[Action] = []
+    while cursor.is_at(*_VERBS) or (
+        cursor.is_at("update", "delete") and cursor.peek().kind is TokenKind.VARIABLE
+    ):
+        actions.append(_parse_action(cursor))
+    if not actions:
+        cursor.advance()
+        cursor.fail(
+            "a variable of the 'match'",
+            hint="an update or delete of a type stands before the 'match'",
+        )
+    return PatternWrite(clauses, tuple(actions), match_span, cursor.build_span(match_span.start))
+
+
+def _parse_action(cursor: QueryCursor) -> Action:
+    if not cursor.is_at("update", "delete"):
+        inserted = parse_mutation(cursor)
+        assert isinstance(inserted, Insert)
+        return inserted
+    word = cursor.advance()
+    variables = [_parse_variable(cursor)]
+    if word.text == "update":
+        cursor.expect("set")
+        owner = f"'update ${variables[0].name} set'"
+        assignments = _parse_assignments(cursor, owner)
+        return UpdateVariable(variables[0], assignments, cursor.build_span(word.start))
+    while cursor.accept(","):
+        variables.append(_parse_variable(cursor))
+    return DeleteVariables(tuple(variables), cursor.build_span(word.start))
+
+
+def _parse_variable(cursor: QueryCursor) -> Variable:
+    token = cursor.expect_kind(TokenKind.VARIABLE, "a variable such as $name")
+    return Variable(token.text[1:], token.span)
+
+
+def _parse_read(cursor: QueryCursor, clauses: tuple[Clause, ...], match_span: Span) -> ReadBody:
     return_start = cursor.token.start
     if not cursor.accept("return"):
         cursor.fail("'return'", hint=cursor.find_dialect_hint(CLAUSE_HINTS) or _SECTION_ORDER)

@@ -13,6 +13,7 @@ from omnigraph.query.typed_tree import (
     InsertEdge,
     InsertNode,
     Mutation,
+    PatternWrite,
     Statement,
     UpdateEdges,
     UpdateNodes,
@@ -30,7 +31,7 @@ def _simplify(statement: Statement) -> Statement:
             conditions = tuple(split_conditions(fold_conditions(statement.conditions)))
             unchanged = conditions == statement.conditions
             return statement if unchanged else replace(statement, conditions=conditions)
-        case InsertNode() | InsertEdge():
+        case InsertNode() | InsertEdge() | PatternWrite():
             return statement
         case _:
             assert_never(statement)

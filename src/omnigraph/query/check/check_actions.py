@@ -1,0 +1,180 @@
+"""Statements that match a pattern and write what its rows say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from omnigraph.query import ast, typed_reads, typed_tree
+from omnigraph.query.check.check_assignments import (
+    ENDS,
+    check_assignments,
+    check_complete,
+    find_type,
+    require_key,
+)
+from omnigraph.query.check.check_context import CheckContext
+from omnigraph.query.check.check_expressions import LeafRules, Refusal, leaf_of
+from omnigraph.query.check.check_patterns import check_pattern
+from omnigraph.query.check.variable_scope import EdgeVariable, NodeVariable, Scope, find_bound
+from omnigraph.query.tree_walk import iter_subexpressions
+from omnigraph.query.typed_tree import SystemName, column_name_of
+from omnigraph.schema.catalog import EdgeType, NodeType
+
+_VALUE = LeafRules(
+    word=Refusal("T102", "is not a value here", "write '$v.name' for a property"),
+    aggregate=Refusal("T44", "an aggregate cannot stand in a value that is written"),
+    predicate=Refusal("T44", "a search predicate cannot stand in a value that is written"),
+    rank=Refusal("T44", "a rank call cannot stand in a value that is written"),
+)
+
+
+def check_pattern_write(
+    context: CheckContext, write: ast.PatternWrite, parameters: tuple[typed_tree.Parameter, ...]
+) -> typed_tree.PatternWrite | None:
+    """The pattern, its actions, and what these read of it."""
+    errors_before = context.errors
+    pattern, scope = check_pattern(context, write.clauses)
+    actions = [found for each in write.actions for found in _check_action(context, scope, each)]
+    if context.errors > errors_before:
+        return None
+    columns = tuple(_collect_columns(actions).values()) or (
+        typed_reads.Column("row", typed_tree.EVERY_ROW, typed_tree.BOOL),
+    )
+    return typed_tree.PatternWrite(
+        typed_reads.Read("match", parameters, pattern, columns), tuple(actions)
+    )
+
+
+def _check_action(
+    context: CheckContext, scope: Scope, action: ast.Action
+) -> Iterable[typed_tree.Action]:
+    match action:
+        case ast.UpdateVariable():
+            updated = _check_update(context, scope, action)
+            return () if updated is None else (updated,)
+        case ast.DeleteVariables(variables):
+            bound = [_find_entity(context, scope, each) for each in variables]
+            return [
+                typed_tree.DeleteBound(each.name, *_types_of(each))
+                for each in bound
+                if each is not None
+            ]
+        case ast.Insert():
+            written = _check_write(context, scope, action)
+            return () if written is None else (written,)
+
+
+def _find_entity(
+    context: CheckContext, scope: Scope, variable: ast.Variable
+) -> NodeVariable | EdgeVariable | None:
+    """The variable of a node or an edge that a clause binds."""
+    if variable.name in context.parameters and scope.find(variable.name) is None:
+        context.report_error(
+            "T124",
+            variable.span,
+            f"'${variable.name}' is a parameter, not a node or an edge",
+            hint="bind a node by its key in 'match': $v: Type { key: $parameter }",
+        )
+        return None
+    return find_bound(context, scope, variable, "T102")
+
+
+def _types_of(bound: NodeVariable | EdgeVariable) -> tuple[tuple[str, ...], bool]:
+    if isinstance(bound, EdgeVariable):
+        return bound.edge_types or (), True
+    return (() if bound.type_name is None else (bound.type_name,)), False
+
+
+def _check_update(
+    context: CheckContext, scope: Scope, update: ast.UpdateVariable
+) -> typed_tree.UpdateBound | None:
+    bound = _find_entity(context, scope, update.variable)
+    if bound is None:
+        return None
+    names, is_edge = _types_of(bound)
+    types = context.catalog.edges if is_edge else context.catalog.nodes
+    assignments: tuple[typed_tree.Assign, ...] = ()
+    for name in names:
+        assignments = _check_bound_values(context, scope, update, types[name])
+    return typed_tree.UpdateBound(bound.name, names, is_edge, assignments)
+
+
+def _check_bound_values(
+    context: CheckContext,
+    scope: Scope,
+    update: ast.UpdateVariable,
+    type_: NodeType | EdgeType,
+) -> tuple[typed_tree.Assign, ...]:
+    for assignment in update.assignments:
+        name = assignment.property
+        if name.text in (type_.key or ()):
+            context.report_error(
+                "T11",
+                name.span,
+                f"cannot update @key property '{name.text}' of {type_.name}",
+                hint="delete the entity and create it under its new key",
+            )
+    leaf = leaf_of(context, scope, _VALUE)
+    return check_assignments(context, update.assignments, type_, leaf=leaf, may_compute_key=True)
+
+
+def _check_write(
+    context: CheckContext, scope: Scope, write: ast.Insert
+) -> typed_tree.WriteEach | None:
+    target = find_type(context, write.type_name)
+    if target is None:
+        return None
+    require_key(context, write, target)
+    ends = ENDS if isinstance(target, EdgeType) else {}
+    errors_before = context.errors
+    values = check_assignments(
+        context,
+        write.assignments,
+        target,
+        ends=ends,
+        leaf=leaf_of(context, scope, _VALUE),
+        may_compute_key=True,
+    )
+    check_complete(context, write, target, needed=tuple(ends))
+    if context.errors > errors_before:
+        return None
+    given = {each.property: each.value for each in values}
+    properties = tuple(each for each in values if each.property not in ends)
+    both = (given["from"], given["to"]) if ends else None
+    return typed_tree.WriteEach(target.name, both, properties, write.verb)
+
+
+# ---- what the actions read ----
+
+
+def _collect_columns(actions: Iterable[typed_tree.Action]) -> dict[str, typed_reads.Column]:
+    found: dict[str, typed_reads.Column] = {}
+    for action in actions:
+        for leaf in _iter_leaves(action):
+            name = leaf.property if isinstance(leaf, typed_tree.PropertyValue) else leaf.name
+            column = column_name_of(leaf.variable, name)
+            found[column] = typed_reads.Column(column, leaf, leaf.type, alias=column)
+    return found
+
+
+def _iter_leaves(
+    action: typed_tree.Action,
+) -> Iterable[typed_tree.PropertyValue | typed_tree.SystemValue]:
+    if not isinstance(action, typed_tree.WriteEach):
+        yield typed_tree.SystemValue(action.variable, SystemName.ID)
+        if action.is_edge and len(action.types) > 1:
+            yield typed_tree.SystemValue(action.variable, SystemName.TYPE)
+    for expr in _iter_values(action):
+        for part in iter_subexpressions(expr):
+            if isinstance(part, typed_tree.PropertyValue | typed_tree.SystemValue):
+                yield part
+
+
+def _iter_values(action: typed_tree.Action) -> Iterable[typed_tree.Expr]:
+    match action:
+        case typed_tree.WriteEach(_, ends, assignments):
+            yield from (*(ends or ()), *(each.value for each in assignments))
+        case typed_tree.UpdateBound():
+            yield from (each.value for each in action.assignments)
+        case typed_tree.DeleteBound():
+            pass

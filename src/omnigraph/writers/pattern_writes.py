@@ -1,0 +1,168 @@
+"""What the actions of a statement write for the rows of its source, a column at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import AmbiguousUpdateError, UnusableKeyError, WriteRefusedError
+from omnigraph.query import typed_tree
+from omnigraph.query.typed_tree import STRING, SystemName
+from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
+from omnigraph.rows.entity_ids import compute_entity_ids, generate_ids
+from omnigraph.rows.evaluator import Params
+from omnigraph.rows.row_order import compute_order_codes
+from omnigraph.rows.view import View
+from omnigraph.schema.accepted_schema import TypeKey, TypeKind
+from omnigraph.storage.tables.blob_columns import is_blob
+from omnigraph.writers.assignments import coerce_cell
+from omnigraph.writers.computed_values import ValueSubject, compute_column, repeat_cell
+from omnigraph.writers.graph_change import combine_column
+from omnigraph.writers.pattern_rows import SourceRows
+
+_Positions: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
+_VALUE_SHOWN_MAX: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class EntityValues:
+    """Entities of one type, each once, and the columns that are given for them."""
+
+    type_key: TypeKey
+    ids: pa.Array
+    columns: Mapping[str, pa.Array]
+
+
+def collect_updates(
+    action: typed_tree.UpdateBound, rows: SourceRows, view: View, params: Params
+) -> Iterator[EntityValues]:
+    """What an update assigns to the entities that its variable is bound to, by their type."""
+    for type_key, own in _split_by_type(action, rows):
+        ids = combine_column(own.get_system_field(action.variable, SystemName.ID))
+        values = {
+            assign.property: _compute_values(assign, type_key, own, (view, params, ids))
+            for assign in action.assignments
+        }
+        shape = view.get_shape(type_key)
+        yield _make_distinct(type_key, ids, values, shape)
+
+
+def collect_bound_ids(
+    action: typed_tree.DeleteBound, rows: SourceRows
+) -> Iterator[tuple[TypeKey, pa.Array]]:
+    """The entities that a variable is bound to, by their type, each once."""
+    for type_key, own in _split_by_type(action, rows):
+        yield type_key, own.get_system_field(action.variable, SystemName.ID).unique()
+
+
+def collect_writes(
+    action: typed_tree.WriteEach, rows: SourceRows, view: View, params: Params
+) -> EntityValues:
+    """What a verb writes for each row; rows that write one entity must give it equal values."""
+    kind = TypeKind.NODE if action.ends is None else TypeKind.EDGE
+    type_key = TypeKey(kind, action.type_name)
+    shape = view.get_shape(type_key)
+    values = {
+        assign.property: _compute_values(assign, type_key, rows, (view, params, None))
+        for assign in action.assignments
+    }
+    columns = {shape.columns[name]: column for name, column in values.items()}
+    for column, expr in zip((SOURCE_COLUMN, TARGET_COLUMN), action.ends or (), strict=False):
+        name = "from" if column == SOURCE_COLUMN else "to"
+        values[name] = columns[column] = compute_column(
+            expr, ValueSubject(type_key.name, name, STRING, None), rows, params
+        )
+    if not shape.key:
+        return EntityValues(type_key, generate_ids(rows.num_rows), columns)
+    return _make_distinct(type_key, _derive_ids(shape, columns), values, shape)
+
+
+def _split_by_type(
+    action: typed_tree.UpdateBound | typed_tree.DeleteBound, rows: SourceRows
+) -> Iterator[tuple[TypeKey, SourceRows]]:
+    kind = TypeKind.EDGE if action.is_edge else TypeKind.NODE
+    if len(action.types) == 1:
+        yield TypeKey(kind, action.types[0]), rows
+        return
+    for name in action.types:
+        is_own = pc.equal(rows.get_system_field(action.variable, SystemName.TYPE), name)
+        yield TypeKey(kind, name), SourceRows(rows.table.filter(is_own))
+
+
+def _compute_values(
+    assign: typed_tree.Assign,
+    type_key: TypeKey,
+    rows: SourceRows,
+    place: tuple[View, Params, pa.Array | None],
+) -> pa.Array:
+    view, params, ids = place
+    type_ = view.types[type_key].properties[assign.property].type
+    if type_.is_blob and isinstance(assign.value, typed_tree.ParameterValue):
+        value = params[assign.value.name]
+        try:
+            cell = None if value is None else coerce_cell(value, type_)
+        except ValueError as misfit:
+            raise WriteRefusedError(f"{type_key.name}.{assign.property}: {misfit}") from misfit
+        field = view.get_shape(type_key).schema.field(
+            view.get_shape(type_key).columns[assign.property]
+        )
+        return combine_column(repeat_cell(cell, field.type, rows.num_rows))
+    subject = ValueSubject(type_key.name, assign.property, type_, ids)
+    return compute_column(assign.value, subject, rows, params)
+
+
+def _derive_ids(shape: TableShape, columns: Mapping[str, pa.Array]) -> pa.Array:
+    keys = pa.table({column: columns[column] for column in shape.key.values()})
+    try:
+        return combine_column(compute_entity_ids(keys, shape))
+    except UnusableKeyError as failure:
+        name = shape.type_key.name
+        message = f"{name}.{failure.member}: {failure.value} cannot identify an entity"
+        raise WriteRefusedError(message, hint="give every key property a value") from failure
+
+
+def _make_distinct(
+    type_key: TypeKey, ids: pa.Array, values: Mapping[str, pa.Array], shape: TableShape
+) -> EntityValues:
+    """Each entity once; its rows must agree on all values."""
+    ends = {"from": SOURCE_COLUMN, "to": TARGET_COLUMN}
+    columns = {shape.columns.get(name) or ends[name]: each for name, each in values.items()}
+    encoded = ids.dictionary_encode()
+    if len(encoded.dictionary) == len(ids):
+        return EntityValues(type_key, ids, columns)
+    codes = np.asarray(encoded.indices.to_numpy(), np.int64)
+    _, firsts = np.unique(codes, return_index=True)
+    for name, column in values.items():
+        _require_equal(type_key, name, (ids, column, firsts[codes]))
+    kept = pa.array(np.sort(firsts))
+    return EntityValues(
+        type_key, ids.take(kept), {name: each.take(kept) for name, each in columns.items()}
+    )
+
+
+def _require_equal(
+    type_key: TypeKey, name: str, rows: tuple[pa.Array, pa.Array, _Positions]
+) -> None:
+    """Refuse different values for one entity; `firsts` is the first row of the same entity."""
+    ids, column, firsts = rows
+    if is_blob(pa.field(name, column.type)) or not len(column):
+        return
+    codes = compute_order_codes(column)
+    differs = codes != codes[firsts]
+    nulls = np.asarray(column.is_null())
+    differs = (differs & ~(nulls & nulls[firsts])) | (nulls != nulls[firsts])
+    if differs.any():
+        row = int(np.argmax(differs))
+        shown = _show_value(column, int(firsts[row])), _show_value(column, row)
+        raise AmbiguousUpdateError(type_key.name, ids[row].as_py(), name, values=shown)
+
+
+def _show_value(column: pa.Array, row: int) -> str:
+    value = column[row].as_py()
+    text = "null" if value is None else repr(value)
+    return text if len(text) <= _VALUE_SHOWN_MAX else f"{text[:_VALUE_SHOWN_MAX]}…"

@@ -1,0 +1,175 @@
+"""Statements of mutations: each changes the graph that the ones before it left."""
+
+from collections.abc import Iterable
+
+from dialects import each, stored
+from model.expressions import At, Entity, Params, Row, has_fault
+from model.store import Store, Type
+from model.validation import Batch
+from omnigraph.errors import (
+    AmbiguousUpdateError,
+    KeyConflictError,
+    ValueFaultError,
+    WriteRefusedError,
+)
+from omnigraph.query import typed_tree as typed
+from omnigraph.query.ast import WriteVerb
+from omnigraph.query.tree_walk import variables_of
+from omnigraph.schema.catalog import NodeType
+
+Plain = (
+    typed.InsertNode
+    | typed.InsertEdge
+    | typed.UpdateNodes
+    | typed.UpdateEdges
+    | typed.DeleteNodes
+    | typed.DeleteEdges
+)
+
+
+def run(graph: Store, statement: Plain, params: Params) -> list[Batch]:
+    """One statement, on what the ones before it left; the batches hold what it touched."""
+    is_edge = isinstance(statement, typed.InsertEdge | typed.UpdateEdges | typed.DeleteEdges)
+    type_: Type = (graph.catalog.edges if is_edge else graph.catalog.nodes)[statement.type_name]
+    if isinstance(statement, typed.DeleteNodes | typed.DeleteEdges):
+        return _delete(graph, type_, _selected(graph, type_, statement.conditions, params))
+    computed = [each for each in statement.assignments if variables_of(each.value)]
+    constant = [each for each in statement.assignments if each not in computed]
+    values = _assigned(type_, constant, At({}, params))
+    if isinstance(statement, typed.UpdateNodes | typed.UpdateEdges):
+        written = [
+            node | values | _assigned(type_, computed, At({typed.ROW: node}, params))
+            for node in _selected(graph, type_, statement.conditions, params)
+        ]
+    else:
+        if isinstance(statement, typed.InsertEdge):
+            at = At({}, params)
+            values |= {"@src": at(statement.source), "@dst": at(statement.target)}
+        written = [_written(graph, type_, values, statement.verb, (computed, params))]
+    graph.table(type_).update({entity["@id"]: entity for entity in written})
+    return [(type_, written)]
+
+
+def _written(
+    graph: Store,
+    type_: Type,
+    values: Entity,
+    verb: WriteVerb,
+    rest: tuple[list[typed.Assign], Params],
+) -> Entity:
+    """The entity that a verb makes of constant values, and of what reads the old entity."""
+    computed, params = rest
+    is_known = type_.key is not None and None not in (
+        values.get("@src", ""),
+        values.get("@dst", ""),
+    )
+    id_ = graph.entity(type_, values)["@id"] if is_known else None
+    old = graph.table(type_).get(id_) if id_ is not None else None
+    if verb is WriteVerb.CREATE and old is not None:
+        raise KeyConflictError(type_.name, old["@id"])
+    if verb is WriteVerb.UPSERT:
+        nulls = dict.fromkeys(type_.properties)
+        values |= _assigned(type_, computed, At({typed.ROW: old or nulls}, params))
+        if old is not None:
+            return old | values
+    return _inserted(graph, type_, values)
+
+
+def _selected(
+    graph: Store, type_: Type, conditions: Iterable[typed.Expr], params: Params
+) -> list[Entity]:
+    rows = [(found, At({typed.ROW: found}, params)) for found in graph.table(type_).values()]
+    return [found for found, at in rows if all(at(each) is True for each in conditions)]
+
+
+def _assigned(type_: Type, assignments: Iterable[typed.Assign], at: At) -> Entity:
+    values: Entity = {}
+    for name, expr in ((assign.property, assign.value) for assign in assignments):
+        value, property_type = at(expr), type_.properties[name].type
+        if value is None and has_fault(expr, at):
+            entity = at.row.get(typed.ROW, {})
+            raise ValueFaultError(type_.name, name, entity_id=entity.get("@id"))
+        if value is None and not property_type.is_nullable:
+            raise WriteRefusedError(
+                f"cannot assign null to non-nullable property '{name}' of {type_.name}"
+            )
+        try:
+            if isinstance(value, tuple) and None in value:
+                raise ValueError("null is not allowed as an element")
+            values[name] = each(stored, value, property_type)
+        except ValueError as failure:
+            raise WriteRefusedError(f"{type_.name}.{name}: {failure}") from failure
+    return values
+
+
+def _inserted(graph: Store, type_: Type, values: Entity) -> Entity:
+    for name, property_ in type_.properties.items():
+        if name not in values and not property_.type.is_nullable:
+            raise WriteRefusedError(f"missing required property '{name}' of {type_.name}")
+    if None in (values.get("@src", ""), values.get("@dst", "")):
+        raise WriteRefusedError(f"cannot assign null to an end of {type_.name}")
+    return graph.entity(type_, values)
+
+
+def _delete(graph: Store, type_: Type, entities: list[Entity]) -> list[Batch]:
+    ids = {entity["@id"] for entity in entities}
+    for id_ in ids:
+        del graph.table(type_)[id_]
+    batches: list[Batch] = [(type_, entities)]
+    for edge_type in graph.catalog.edges.values() if isinstance(type_, NodeType) else ():
+        sources = ids if edge_type.source == type_.name else set()
+        targets = ids if edge_type.target == type_.name else set()
+        edges = graph.table(edge_type).values()
+        incident = [edge for edge in edges if edge["@src"] in sources or edge["@dst"] in targets]
+        batches += _delete(graph, edge_type, incident)
+    return batches
+
+
+def act(graph: Store, action: typed.Action, rows: list[Row], params: Params) -> list[Batch]:
+    """One action on the rows of a pattern."""
+    if isinstance(action, typed.WriteEach):
+        return [_write_each(graph, action, rows, params)]
+    batches: list[Batch] = []
+    for name in action.types:
+        type_ = (graph.catalog.edges if action.is_edge else graph.catalog.nodes)[name]
+        own = [row for row in rows if row[action.variable].get("@type", name) == name]
+        table = graph.table(type_)
+        if isinstance(action, typed.DeleteBound):
+            ids = {row[action.variable]["@id"] for row in own} & table.keys()
+            batches += _delete(graph, type_, [table[id_] for id_ in sorted(ids)])
+            continue
+        given: dict[str, Entity] = {}
+        for row in own:
+            id_ = row[action.variable]["@id"]
+            _agree(type_, given, id_, _assigned(type_, action.assignments, At(row, params)))
+        written = [table[id_] | values for id_, values in given.items() if id_ in table]
+        table.update({entity["@id"]: entity for entity in written})
+        batches.append((type_, written))
+    return batches
+
+
+def _write_each(graph: Store, action: typed.WriteEach, rows: list[Row], params: Params) -> Batch:
+    type_: Type = (graph.catalog.nodes if action.ends is None else graph.catalog.edges)[
+        action.type_name
+    ]
+    given: dict[str, Entity] = {}
+    for number, row in enumerate(rows):
+        at = At(row, params)
+        values = _assigned(type_, action.assignments, at)
+        if action.ends is not None:
+            values |= dict(zip(("@src", "@dst"), map(at, action.ends), strict=True))
+        id_ = graph.entity(type_, values)["@id"] if type_.key else str(number)
+        _agree(type_, given, id_, values)
+    written = [
+        _written(graph, type_, values, action.verb, ([], params)) for values in given.values()
+    ]
+    graph.table(type_).update({entity["@id"]: entity for entity in written})
+    return type_, written
+
+
+def _agree(type_: Type, given: dict[str, Entity], id_: str, values: Entity) -> None:
+    """Note the values for an entity, which earlier rows must not have given others."""
+    for name, value in given.setdefault(id_, values).items():
+        if values[name] != value:
+            shown = repr(value), repr(values[name])
+            raise AmbiguousUpdateError(type_.name, id_, name, values=shown)
