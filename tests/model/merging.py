@@ -12,7 +12,8 @@ from model.store import types_of
 from model.validation import validate, validate_all
 from omnigraph.errors import WriteRefusedError
 from omnigraph.schema.accepted_schema import types_of as declared_types
-from omnigraph.schema.catalog import Catalog, EdgeType, NodeType, Property
+from omnigraph.schema.catalog import Catalog, EdgeType, MergeRule, NodeType, Property
+from omnigraph.schema.property_types import INTEGER_RANGES, Scalar
 from omnigraph.schema.schema_identity import AcceptedSchema, TypeIdentity, TypeKey, TypeKind
 from omnigraph.schema.schema_shape import canonicalize_catalog
 
@@ -87,8 +88,31 @@ def _merged_entity(
         before, mine, other = (
             {name: side.get(name) for name in names} for side in (old or {}, own, new)
         )
-        after |= _chosen((before, mine, other), kind, prefer)
+        joined = _joined(type_, (before, mine, other))
+        after |= _chosen((before, mine, other), kind, prefer) if joined is None else joined
     return after
+
+
+def _joined(type_: NodeType | EdgeType, sides: tuple[Entity, Entity, Entity]) -> Entity | None:
+    """What the rule of a property makes of two values; None where there is none."""
+    [name, *others] = sides[0]
+    rule = None if others or name[0] == "@" else type_.properties[name].merge
+    old, own, new = (side[name] for side in sides)
+    if rule is None or old in (own, new) or own == new:
+        return None
+    match rule:
+        case MergeRule.SET:
+            old, own, new = old or (), own or (), new or ()
+            kept = [each for each in own if each not in old or each in new]
+            found = dict.fromkeys([*kept, *(each for each in new if each not in old)])
+            return {name: tuple(found)}
+        case MergeRule.COUNTER:
+            total = (own or 0) + (new or 0) - (old or 0)
+            low, high = INTEGER_RANGES[type_.properties[name].type.scalar or Scalar.I64]
+            return {name: total} if low <= total <= high else None
+        case _:
+            choose = max if rule is MergeRule.MAX else min
+            return {name: choose(each for each in (own, new) if each is not None)}
 
 
 def _values(type_: NodeType | EdgeType) -> list[set[str]]:

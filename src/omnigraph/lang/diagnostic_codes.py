@@ -41,6 +41,7 @@ S020 a pattern is not a regular expression
 S021 an edge key must list both ends
 S022 a bare `src` or `dst` stands for an edge end
 S023 the interfaces of a schema give its nodes too many properties
+S024 a merge rule does not fit its property
 S030 a rename hint names nothing in the accepted schema
 S031 a rename hint names another kind of declaration
 S032 two declarations claim one accepted type or property

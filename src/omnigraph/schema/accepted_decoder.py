@@ -10,6 +10,7 @@ from omnigraph.errors import StoredSchemaError
 from omnigraph.format_version import IR_VERSION
 from omnigraph.schema.accepted_schema import (
     EDGE_KEYS,
+    MERGE_RULES,
     SECTIONS,
     SYSTEM_COLUMNS,
     AcceptedSchema,
@@ -29,6 +30,7 @@ from omnigraph.schema.catalog import (
     EdgeType,
     Embed,
     InterfaceType,
+    MergeRule,
     NodeType,
     Property,
     Range,
@@ -44,7 +46,7 @@ from omnigraph.schema.property_types import (
 )
 from omnigraph.schema.schema_shape import MEMBER_CONSTRAINTS, JsonObject, canonicalize_catalog
 
-_KNOWN_FEATURES = frozenset({SYSTEM_COLUMNS, EDGE_KEYS})
+_KNOWN_FEATURES = frozenset({SYSTEM_COLUMNS, EDGE_KEYS, MERGE_RULES})
 _CONSTRAINT_KINDS = {shown: kind for kind, shown in MEMBER_CONSTRAINTS.items()}
 _Json = Any  # a JSON value of any shape, checked where it is read
 
@@ -220,6 +222,7 @@ def _decode_properties(described: JsonObject) -> dict[str, Property]:
             embed=_decode_embed(declared["embed"]),
             interfaces=tuple(map(_decode_name, declared["interfaces"])),
             is_injected=_require_flag(declared["injected"]),
+            merge=MergeRule(declared["merge"]) if "merge" in declared else None,
         )
         for declared in described["properties"]
     }

@@ -24,6 +24,7 @@ from omnigraph.schema.schema_shape import JsonObject, encode_shape, hash_documen
 
 SYSTEM_COLUMNS = "system-columns"
 EDGE_KEYS = "edge-keys"
+MERGE_RULES = "merge-rules"
 
 DeclaredType = InterfaceType | NodeType | EdgeType
 
@@ -80,8 +81,13 @@ class AcceptedSchema:
     @property
     def features(self) -> tuple[str, ...]:
         """What a reader must know to use this schema, sorted."""
-        has_edge_keys = any(edge.key is not None for edge in self.catalog.edges.values())
-        return (EDGE_KEYS, SYSTEM_COLUMNS) if has_edge_keys else (SYSTEM_COLUMNS,)
+        found = {SYSTEM_COLUMNS}
+        if any(edge.key is not None for edge in self.catalog.edges.values()):
+            found.add(EDGE_KEYS)
+        properties = (each for _, type_ in types_of(self.catalog) for each in properties_of(type_))
+        if any(declared.merge is not None for declared in properties):
+            found.add(MERGE_RULES)
+        return tuple(sorted(found))
 
     def find_property_id(self, owner: TypeKey, name: str) -> int | None:
         """The number of a property, or None when the type has no such property."""

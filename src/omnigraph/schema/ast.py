@@ -107,11 +107,12 @@ class TypeSyntax:
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """`name: type @annotations`."""
+    """`name: type merge rule @annotations`."""
 
     name: Name
     type: TypeSyntax
     annotations: tuple[Annotation, ...] = ()
+    merge: Name | None = None
     span: Span = field(default=NO_SPAN, compare=False)
 
 

@@ -28,6 +28,19 @@ class ConstraintKind(StrEnum):
     CHECK = "check"
 
 
+class MergeRule(StrEnum):
+    """What a merge makes of a value that both sides changed; its value is its spelling.
+
+    A set keeps what either side added and loses what either removed, a counter adds up what both
+    counted, and the greater or the lesser of two values wins.
+    """
+
+    SET = "set"
+    COUNTER = "counter"
+    MAX = "max"
+    MIN = "min"
+
+
 @dataclass(frozen=True, slots=True)
 class AnnotationValue:
     """An annotation as data: strings decoded, numbers, Booleans and words as spelled."""
@@ -61,6 +74,7 @@ class Property:
     # The interfaces this property satisfies, sorted; `is_injected` when the node does not write it.
     interfaces: tuple[str, ...] = ()
     is_injected: bool = False
+    merge: MergeRule | None = None
 
 
 @dataclass(frozen=True, slots=True)

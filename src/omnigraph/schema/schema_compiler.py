@@ -11,6 +11,7 @@ from omnigraph.lang.lexer import Mode, decode_source
 from omnigraph.lang.source_text import Source
 from omnigraph.schema import ast, catalog
 from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.check.merge_rules import check_merge_rules
 from omnigraph.schema.check.property_drafts import PropertyDraft, build_drafts, inherit_properties
 from omnigraph.schema.check.schema_annotations import (
     AnnotationTarget,
@@ -102,6 +103,7 @@ class _CatalogBuilder:
         drafts = build_drafts(
             name, AnnotationTarget.NODE_PROPERTY, interface.properties, self._collector
         )
+        check_merge_rules(drafts, catalog.Constraints(), self._collector)
         self._interfaces.setdefault(name, drafts)
 
     def _build_node(self, node: ast.Node) -> catalog.NodeType:
@@ -119,10 +121,12 @@ class _CatalogBuilder:
             name, drafts, self._mode, is_edge=False, lost=lost, is_partial=is_partial
         )
         check_embeds(scope, self._collector)
+        constraints = check_constraints(scope, node.members, self._collector)
+        check_merge_rules(drafts, constraints, self._collector)
         return catalog.NodeType(
             name,
             _collect_properties(drafts),
-            check_constraints(scope, node.members, self._collector),
+            constraints,
             annotations=build_annotation_values(node.annotations),
             implements=tuple(dict.fromkeys(interface.text for interface in node.implements)),
             rename_from=rename_hint_of(node.annotations),
@@ -151,13 +155,15 @@ class _CatalogBuilder:
         )
         drafts = build_drafts(name, AnnotationTarget.EDGE_PROPERTY, edge.members, self._collector)
         scope = ConstraintScope(name, drafts, self._mode, is_edge=True, lost=self._parsed.lost)
+        constraints = check_constraints(scope, edge.members, self._collector)
+        check_merge_rules(drafts, constraints, self._collector)
         return catalog.EdgeType(
             name,
             edge.source.text,
             edge.target.text,
             _collect_properties(drafts),
             _build_cardinality(edge.cardinality),
-            constraints=check_constraints(scope, edge.members, self._collector),
+            constraints=constraints,
             annotations=build_annotation_values(edge.annotations),
             rename_from=rename_hint_of(edge.annotations),
         )

@@ -19,7 +19,13 @@ from omnigraph.schema.schema_dialect_hints import (
     TYPE_HINTS,
     TYPE_NAME_HINTS,
 )
-from omnigraph.schema.schema_reader import BOOLEANS, DECLARATIONS, NUMBERS, SchemaReader
+from omnigraph.schema.schema_reader import (
+    BOOLEANS,
+    DECLARATIONS,
+    MERGE_RULES,
+    NUMBERS,
+    SchemaReader,
+)
 
 # How a misplaced constraint is refused, also by the checker.
 PROPERTIES_ONLY = "only supported on properties or as a body constraint"
@@ -239,6 +245,7 @@ class _SchemaParser(SchemaReader):
         name = self._expect_identifier(_MEMBER)
         self._cursor.expect(":")
         type_ = self._parse_type()
+        merge = self._parse_merge_rule()
         annotations = []
         while self._cursor.is_at("@") and not self._is_at_constraint():
             if self._is_at_annotation("card"):
@@ -246,7 +253,22 @@ class _SchemaParser(SchemaReader):
             else:
                 annotations.append(self._parse_annotation())
         span = Span(name.span.start, self._cursor.previous.end)
-        return ast.Property(name, type_, tuple(annotations), span)
+        return ast.Property(name, type_, tuple(annotations), merge, span)
+
+    def _parse_merge_rule(self) -> ast.Name | None:
+        """`merge counter` and the like; `merge` before a colon is a property of that name."""
+        if not self._cursor.is_at("merge") or self._cursor.peek().text == ":":
+            return None
+        word = self._cursor.advance()
+        if self._is_strict:
+            message = "a merge rule goes beyond the reference language, which strict mode refuses"
+            self._cursor.report(word.span, message, code="Q006")
+        rule = self._cursor.token
+        if rule.text not in MERGE_RULES:
+            hint = self._cursor.collector.suggest_similar(rule.text, MERGE_RULES)
+            self._cursor.fail("'set', 'counter', 'max' or 'min'", hint=hint)
+        self._cursor.advance()
+        return ast.Name(rule.text, rule.span)
 
     # ---- types ----
 

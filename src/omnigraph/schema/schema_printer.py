@@ -121,10 +121,10 @@ def _spans_of(parts: Sequence[ast.Annotation | ast.Name | ast.Cardinality]) -> l
 def print_member(member: ast.Member) -> str:
     """The text of a property or a constraint."""
     match member:
-        case ast.Property(name, type_, annotations):
-            return " ".join(
-                [f"{name.text}: {_print_type(type_)}", *map(_print_annotation, annotations)]
-            )
+        case ast.Property(name, type_, annotations, merge):
+            words = [f"{name.text}: {_print_type(type_)}"]
+            words += [] if merge is None else [f"merge {merge.text}"]
+            return " ".join([*words, *map(_print_annotation, annotations)])
         case ast.Constraint(name, arguments):
             return f"@{name.text}({', '.join(map(_print_argument, arguments))})"
         case _ as unreachable:

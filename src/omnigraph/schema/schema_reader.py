@@ -8,9 +8,10 @@ from omnigraph.lang.lexer import Token, TokenKind
 from omnigraph.lang.source_text import Span
 from omnigraph.lang.token_cursor import INTEGER_DIGITS_MAX, INTEGER_MAX, Cursor
 from omnigraph.schema import ast
-from omnigraph.schema.catalog import ConstraintKind
+from omnigraph.schema.catalog import ConstraintKind, MergeRule
 
 CONSTRAINT_NAMES = frozenset(map(str, ConstraintKind))
+MERGE_RULES = tuple(map(str, MergeRule))
 DECLARATIONS = ("interface", "node", "edge")
 BOOLEANS = {"true": True, "false": False}
 NUMBERS = (TokenKind.INTEGER, TokenKind.FLOAT)

@@ -184,6 +184,8 @@ def _encode_properties(properties: Mapping[str, Property]) -> list[JsonObject]:
             else {"source": declared.embed.source, "model": declared.embed.model},
             "interfaces": list(declared.interfaces),
             "injected": declared.is_injected,
+            # Most have none: their documents do not mention it.
+            **({} if declared.merge is None else {"merge": str(declared.merge)}),
         }
         for declared in properties.values()
     ]

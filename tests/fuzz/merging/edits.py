@@ -204,6 +204,7 @@ def _head(type_: NodeType | EdgeType) -> str:
 def _body(type_: NodeType | EdgeType) -> Iterator[str]:
     for property_ in type_.properties.values():
         rules = "".join(f" @{kind.value}" for kind in sorted(property_.property_constraints))
+        rules = rules if property_.merge is None else f" merge {property_.merge}{rules}"
         yield f"  {property_.name}: {property_.type}{rules}{_hint(property_.rename_from)}\n"
     for bounds in type_.constraints.ranges:
         yield f"  @range({bounds.property}, {bounds.minimum}..{bounds.maximum})\n"

@@ -66,9 +66,17 @@ def merges_commute(both: Both, one: str, other: str) -> None:
     both.create("other way", other)
     outcomes = both.merge(other, "one way"), both.merge(one, "other way")
     if None not in outcomes:
-        assert exported(both, "one way") == exported(both, "other way")
+        assert _unordered(both, "one way") == _unordered(both, "other way")
     both.delete("one way")
     both.delete("other way")
+
+
+def _unordered(both: Both, branch: str) -> Entities:
+    """The entities of a branch without the order of merged sets: ours come first."""
+    found = exported(both, branch)
+    for data, _ in found.values():
+        data |= {name: sorted(value) for name, value in data.items() if name == "marks" and value}
+    return found
 
 
 def first_parents(both: Both, branch: str) -> list[Commit]:

@@ -79,6 +79,17 @@ OPERATIONS: dict[str, list[Step]] = {
     "add another property": [_migrate(0)],
     "add it otherwise": [_migrate(4)],
     "add a type": [_migrate(5), _load({"type": "Memo", "id": "m1", "data": {"text": "x"}})],
+    "count": [_mutate('update Person set { hits: 4 } where name = "cem"')],
+    "count otherwise": [
+        _mutate('update Person set { hits: 9223372036854775807 } where name = "cem"')
+    ],
+    "change a set": [_mutate('update Person set { marks: ["b", "c"] } where name = "cem"')],
+    "change it otherwise": [
+        _mutate('update Person set { marks: ["d", "a", "b"] } where name = "cem"')
+    ],
+    "raise": [_mutate('update Person set { best: "y" } where name = "cem"')],
+    "lower": [_mutate('update Person set { best: "a", hits: 2 } where name = "cem"')],
+    "forget": [_load(_person("cem"))],
     "narrow a range": [_migrate(0, TIGHTENED)],
     "go beyond it": [_load(_person("dov", age=150))],
     "bound the edges of a node": [_migrate(2, TIGHTENED)],

@@ -16,6 +16,9 @@ node Person {
   tags: [String]?
   photo: Blob?
   face: Vector(2)?
+  hits: I64? merge counter
+  marks: [String]? merge set
+  best: String? merge max
   @range(age, 0..150)
 }
 node Team { name: String @key }
@@ -27,7 +30,7 @@ edge MemberOf: Person -> Team { @key(@src, @dst) }
 SEED: list[dict[str, Any]] = [
     {"type": "Person", "data": {"name": "ada", "email": "a@x", "photo": "base64:AAEC"}},
     {"type": "Person", "data": {"name": "bob", "age": 7, "face": [1.0, 2.0]}},
-    {"type": "Person", "data": {"name": "cem"}},
+    {"type": "Person", "data": {"name": "cem", "hits": 1, "marks": ["a", "b"], "best": "x"}},
     {"type": "Team", "data": {"name": "ada"}},
     {"type": "Team", "data": {"name": "bob"}},
     {"type": "Note", "id": "n1", "data": {"text": "hello"}},

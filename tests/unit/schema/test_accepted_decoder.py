@@ -186,3 +186,13 @@ def test_what_is_no_document_is_refused(document: Any) -> None:
 def test_an_accepted_schema_survives_storing(catalog: Catalog) -> None:
     accepted = accept_schema(catalog, domain=DOMAIN).schema
     assert decode_accepted(json.loads(json.dumps(accepted.to_json()))) == accepted
+
+
+def test_merge_rules_are_a_feature_and_survive_storage() -> None:
+    text = "node City { k: String @key  hits: I64? merge counter  tags: [String]? merge set }"
+    accepted = accept_schema(load_catalog(text)).schema
+    assert accepted.features == ("merge-rules", "system-columns")
+    assert decode_accepted(accepted.to_json()) == accepted
+    plain = accept_schema(load_catalog(text.replace("merge counter", "").replace("merge set", "")))
+    assert plain.schema.features == ("system-columns",)
+    assert "merge" not in str(plain.schema.to_json())

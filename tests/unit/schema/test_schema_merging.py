@@ -41,6 +41,7 @@ def city(*members: str, header: str = "node City") -> str:
         city("size: I32?", "mayor: String?"),
         city(),
         city("size: I32? @index"),
+        city("size: I32? merge counter"),
         city('size: I32? @description("people")'),
         city('extent: I32? @rename_from("size")'),
         city("size: I32?", header='node Town @rename_from("City")'),
@@ -422,3 +423,11 @@ def test_a_type_of_a_stranger_may_have_more_or_less_properties_than_ours() -> No
     assert picked.conflicts == ()
     assert list(load_catalog(picked.schema.source).nodes["Road"].properties) == ["a", "o", "n"]
     assert [str(each) for each in picked.dropped] == ["node:Road.t"]
+
+
+def test_different_merge_rules_of_two_branches_conflict() -> None:
+    ours, theirs = (city(f"size: I32? merge {rule}") for rule in ("max", "min"))
+    [found] = conflicts(CITY, ours, theirs)
+    assert str(found) == "node:City.size: its merge rule is not the same on both branches"
+    other = city("size: I32? merge max @index")
+    assert merged_text(CITY, ours, city("size: I32? @index")) == other

@@ -8,4 +8,5 @@ what is built from a text without errors needs no further checks.
     property_drafts      properties: names, types, annotations, inheritance
     schema_annotations   which annotation may stand where, and what it means
     schema_constraints   the constraints of one type
+    merge_rules          which properties may have which merge rule
 """

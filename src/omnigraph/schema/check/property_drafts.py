@@ -9,7 +9,7 @@ from typing import assert_never
 from omnigraph.lang.diagnostics import Collector
 from omnigraph.lang.source_text import Span
 from omnigraph.schema import ast, catalog
-from omnigraph.schema.catalog import Property
+from omnigraph.schema.catalog import MergeRule, Property
 from omnigraph.schema.check.schema_annotations import (
     PROPERTY_CONSTRAINTS,
     AnnotationTarget,
@@ -68,6 +68,7 @@ def _build_draft(
         property_constraints=frozenset(kind for kind in PROPERTY_CONSTRAINTS if kind in written),
         embed=embed_of(syntax.annotations),
         rename_from=rename_hint_of(syntax.annotations),
+        merge=None if syntax.merge is None else MergeRule(syntax.merge.text),
     )
     return PropertyDraft(owner, syntax, meant, has_type=type_ is not None)
 
@@ -207,4 +208,10 @@ def _semantics_of(property_: Property) -> tuple[object, ...]:
     annotations = frozenset(
         (found.name, found.value, frozenset(found.options)) for found in property_.annotations
     )
-    return (property_.type, annotations, property_.property_constraints, property_.embed)
+    return (
+        property_.type,
+        annotations,
+        property_.property_constraints,
+        property_.embed,
+        property_.merge,
+    )

@@ -23,6 +23,7 @@ ENDS = "ends"
 CARDINALITY = "cardinality"
 ANNOTATION = "annotation"
 CONSTRAINT = "constraint"
+MERGE = "merge"
 
 RENAME_HINT = "rename_from"
 EMBED = "embed"
@@ -96,8 +97,13 @@ def split_property(side: Side, owner: TypeKey, declared: ast.Property) -> Pieces
     return {
         (NAME,): Piece(declared.name.text, _select_rename_hints(declared.annotations)),
         (TYPE,): Piece(_type_meaning_of(declared.type), declared.type),
+        **({} if declared.merge is None else {(MERGE,): _split_merge_rule(declared.merge)}),
         **_split_annotations(side, owner, declared.annotations),
     }
+
+
+def _split_merge_rule(rule: ast.Name) -> Piece:
+    return Piece(rule.text, rule)
 
 
 def constraint_key_of(side: Side, owner: TypeKey, constraint: ast.Constraint) -> PieceKey:

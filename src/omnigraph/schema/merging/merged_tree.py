@@ -14,6 +14,7 @@ from omnigraph.schema.merging.declaration_pieces import (
     EMBED,
     ENDS,
     IMPLEMENTS,
+    MERGE,
     NAME,
     TYPE,
     PieceKey,
@@ -174,7 +175,9 @@ class _Rebuilder:
         type_ = _fragment_of(pieces[TYPE,], ast.TypeSyntax)
         name = _name_of(pieces)
         annotations = self._rebuild_annotations(pieces, pattern)
-        return ast.Property(ast.Name(name), type_, annotations)
+        rule = pieces.get((MERGE,))
+        merge = None if rule is None else _fragment_of(rule, ast.Name)
+        return ast.Property(ast.Name(name), type_, annotations, merge)
 
     def _rebuild_constraint(self, chosen: ChosenPiece) -> ast.Constraint:
         constraint = _fragment_of(chosen, ast.Constraint)

@@ -13,6 +13,7 @@ from omnigraph.schema.merging.declaration_pieces import (
     CONSTRAINT,
     DOCUMENTATION,
     ENDS,
+    MERGE,
     NAME,
     TYPE,
     Piece,
@@ -165,6 +166,8 @@ def _describe_disagreement(key: PieceKey, ours: Piece | None, theirs: Piece | No
             what = "its type"
         case (str(part), *_) if part == ENDS:
             what = "its ends"
+        case (str(part), *_) if part == MERGE:
+            what = "its merge rule"
         case (str(part), *_) if part == CARDINALITY:
             what = "its @card"
         case (str(part), str(name), *_) if part == ANNOTATION:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
-from omnigraph.schema.catalog import Cardinality, Check, ConstraintKind, Range
+from omnigraph.schema.catalog import Cardinality, Check, ConstraintKind, MergeRule, Range
 from omnigraph.schema.migration.migration_steps import (
     AddConstraint,
     ChangeConstraint,
@@ -131,7 +131,7 @@ def _iter_checks(steps: Iterable[Step]) -> Iterator[DataCheck]:
 
 
 def _rule_of(constraint: WrittenConstraint) -> DataRule:
-    if constraint.bound is not None:
+    if constraint.bound is not None and not isinstance(constraint.bound, MergeRule):
         return constraint.bound
-    assert constraint.kind is ConstraintKind.UNIQUE, "keys and indexes are not checked"
+    assert constraint.kind is ConstraintKind.UNIQUE, "nothing else is checked"
     return Unique(constraint.members)

@@ -13,7 +13,7 @@ from omnigraph.lang.diagnostic_codes import CODES
 from omnigraph.lang.diagnostics import Severity
 from omnigraph.lang.text_printer import quote_string
 from omnigraph.schema.accepted_schema import TypeKey
-from omnigraph.schema.catalog import AnnotationValue
+from omnigraph.schema.catalog import AnnotationValue, MergeRule
 from omnigraph.schema.migration.written_constraints import WrittenConstraint
 from omnigraph.schema.property_types import EnumType, PropertyType, ValueType
 
@@ -212,7 +212,8 @@ class AddConstraint:
         return CONSTRAINT if self.is_checked else None
 
     def __str__(self) -> str:
-        return f"add {self.constraint} to {self.owner}"
+        place = self.constraint.place if isinstance(self.constraint.bound, MergeRule) else None
+        return f"add {self.constraint} to {self.owner}{'' if place is None else f'.{place}'}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from omnigraph.schema.catalog import (
     ConstraintKind,
     EdgeType,
     InterfaceType,
+    MergeRule,
     Range,
 )
 from omnigraph.schema.schema_shape import (
@@ -24,16 +25,17 @@ from omnigraph.schema.schema_shape import (
 )
 
 CARD: Literal["card"] = "card"
+MERGE: Literal["merge"] = "merge"
 
 # What a constraint says beyond its members; None for a key, a uniqueness or an index.
-Bound: TypeAlias = Range | Check | Cardinality | None
+Bound: TypeAlias = Range | Check | Cardinality | MergeRule | None
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenConstraint:
     """A constraint of a type; `place` is the property that it is written on, if any."""
 
-    kind: ConstraintKind | Literal["card"]
+    kind: ConstraintKind | Literal["card", "merge"]
     members: tuple[str, ...] = ()
     bound: Bound = None
     place: str | None = None
@@ -50,10 +52,14 @@ class WrittenConstraint:
                 return quote_string(pattern)
             case Cardinality(low, high):
                 return format_bounds(low, high)
+            case MergeRule():
+                return str(self.bound)
             case _:
                 assert_never(self.bound)
 
     def __str__(self) -> str:
+        if isinstance(self.bound, MergeRule):
+            return f"'merge {self.bound}'"
         return f"@{self.kind}({', '.join((*self.members, *filter(None, (self.detail,))))})"
 
     def to_json(self) -> JsonObject:
@@ -67,6 +73,8 @@ class WrittenConstraint:
                 return encode_check(self.bound)
             case Cardinality(low, high):
                 return {"Card": {"min": low, "max": high}}
+            case MergeRule():
+                return {"Merge": {"property": self.members[0], "rule": str(self.bound)}}
             case _:
                 assert_never(self.bound)
 
@@ -76,6 +84,8 @@ def list_constraints(type_: DeclaredType) -> Iterator[WrittenConstraint]:
     for declared in properties_of(type_):
         for kind in sorted(declared.property_constraints):
             yield WrittenConstraint(kind, (declared.name,), place=declared.name)
+        if declared.merge is not None:
+            yield WrittenConstraint(MERGE, (declared.name,), declared.merge, declared.name)
     if isinstance(type_, InterfaceType):
         return
     for kind, members in type_.constraints.body:

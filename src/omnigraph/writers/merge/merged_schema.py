@@ -15,7 +15,7 @@ import pyarrow as pa
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape, build_table_shape
 from omnigraph.rows.view import View, table_types_of
 from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKey
-from omnigraph.schema.catalog import EdgeType
+from omnigraph.schema.catalog import EdgeType, MergeRule
 from omnigraph.schema.identity_map import map_identities
 from omnigraph.schema.merging import (
     DroppedElement,
@@ -79,6 +79,8 @@ class MergedType:
     theirs: SideType | None
     # Columns that are merged as one value: the ends of an edge, a text and the vector made of it.
     groups: tuple[tuple[str, ...], ...] = ()
+    # The columns of which a rule joins values that both sides changed.
+    rules: Mapping[str, MergeRule] = field(default_factory=dict)
 
     @property
     def is_adoptable(self) -> bool:
@@ -302,7 +304,8 @@ def _build_merged_schema(
         shape = build_table_shape(accepted, key)
         before, mine, other = (_build_side_type(places.get(key), shape) for places in sides)
         groups = tuple(_iter_groups(accepted, shape))
-        types[key] = MergedType(key, shape, before, mine, other, groups)
+        rules = _index_merge_rules(accepted, shape)
+        types[key] = MergedType(key, shape, before, mine, other, groups, rules)
     is_ours = merge.schema.source == ours.source and accepted == ours.accepted
     return MergedSchema(
         source=merge.schema.source,
@@ -323,6 +326,15 @@ def _iter_groups(accepted: AcceptedSchema, shape: TableShape) -> Iterator[tuple[
         embed = type_.properties[name].embed
         if embed is not None:
             yield shape.columns[embed.source], column
+
+
+def _index_merge_rules(accepted: AcceptedSchema, shape: TableShape) -> dict[str, MergeRule]:
+    properties = table_types_of(accepted.catalog)[shape.type_key].properties
+    return {
+        column: rule
+        for name, column in shape.columns.items()
+        if (rule := properties[name].merge) is not None
+    }
 
 
 @dataclass(frozen=True, slots=True)

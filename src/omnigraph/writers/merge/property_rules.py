@@ -1,7 +1,8 @@
 """The property rules: what becomes of the properties of an entity that both sides changed.
 
 Each is compared on its own. What only one side changed is taken from there; what both sides
-changed differently is a conflict of that property. Properties that belong together are one value.
+changed differently is a conflict of that property, unless a rule of the schema joins both values.
+Properties that belong together are one value.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.catalog import SOURCE, TARGET
 from omnigraph.storage.tables.blob_columns import is_blob
 from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.writers.merge.joined_values import join_values
 from omnigraph.writers.merge.located_rows import LocatedRows, Mask, Places, read_columns
 from omnigraph.writers.merge.merged_schema import MergedType
 
@@ -44,8 +46,8 @@ class PartOutcomes:
     """What becomes of one property, or of some that belong together, in rows of both sides.
 
     `is_ours` and `is_theirs` are rows in which only that side changed it, `is_conflict` those in
-    which both did and differ. `is_taken` are rows that get the value of theirs, `is_open`
-    undecided ones.
+    which both did and differ. `is_taken` are rows that get the value of theirs, `is_joined` those
+    that get the one of `joined`, `is_open` undecided ones.
     """
 
     columns: tuple[str, ...]
@@ -54,11 +56,16 @@ class PartOutcomes:
     is_conflict: Mask
     is_taken: Mask
     is_open: Mask
+    is_joined: Mask
+    joined: pa.Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class MixedEntity:
-    """An entity with values of both sides, and the properties that either of them changed."""
+    """An entity with values of both sides, and the properties that either of them changed.
+
+    A property in both lists has the joined value of both.
+    """
 
     type_key: TypeKey
     entity_id: str
@@ -67,6 +74,7 @@ class MixedEntity:
 
     def __str__(self) -> str:
         sides = dict.fromkeys(self.theirs, "theirs") | dict.fromkeys(self.ours, "ours")
+        sides |= dict.fromkeys(set(self.ours) & set(self.theirs), "both")
         parts = (f"{name}: {side}" for name, side in sorted(sides.items()))
         return f"{self.type_key.name} '{self.entity_id}' ({', '.join(parts)})"
 
@@ -90,13 +98,16 @@ class MixedRows:
 
     @property
     def is_written(self) -> Mask:
-        """Rows that get a value of theirs."""
-        return self._fold([part.is_taken for part in self.parts]) & ~self.is_open
+        """Rows that get a value of theirs, or a joined one."""
+        return self._fold([part.is_taken | part.is_joined for part in self.parts]) & ~self.is_open
 
     @property
     def is_of_both(self) -> Mask:
         """Written rows that keep a change of ours, too."""
-        kept = [part.is_ours | (part.is_conflict & ~part.is_taken) for part in self.parts]
+        kept = [
+            part.is_ours | part.is_joined | (part.is_conflict & ~part.is_taken)
+            for part in self.parts
+        ]
         return self.is_written & self._fold(kept)
 
     def decide_sides(self, takes_theirs: Mask, is_decided: Mask) -> MixedRows:
@@ -120,24 +131,47 @@ def mix_rows(type_: MergedType, rows: ThreeRows, places: Places) -> MixedRows:
     """Compare the entities at some places property by property; conflicts stay open."""
     if not len(places):
         return MixedRows(places, ())
-    found = _compare_properties(type_.shape, rows.select_rows(places))
+    rows = rows.select_rows(places)
+    found = _compare_properties(type_.shape, rows)
     parts = []
     for columns in list_parts(type_):
         is_ours, is_theirs, is_other = (
             np.logical_or.reduce([found[name][number] for name in columns]) for number in range(3)
         )
-        clash = is_ours & is_theirs & is_other
+        both = is_ours & is_theirs & is_other
+        is_joined, joined = _join_column(type_, rows, columns[0], both)
         parts.append(
             PartOutcomes(
                 columns=columns,
                 is_ours=is_ours & ~is_theirs,
                 is_theirs=is_theirs & ~is_ours,
-                is_conflict=clash,
+                is_conflict=both & ~is_joined,
                 is_taken=is_theirs & ~is_ours,
-                is_open=clash,
+                is_open=both & ~is_joined,
+                is_joined=is_joined,
+                joined=joined,
             )
         )
     return MixedRows(places, tuple(parts))
+
+
+def _join_column(
+    type_: MergedType, rows: ThreeRows, column: str, both: Mask
+) -> tuple[Mask, pa.Array | None]:
+    """The rows whose value a rule joins, and the values by row; null where none is joined."""
+    rule = type_.rules.get(column)
+    if rule is None or not both.any():
+        return np.zeros_like(both), None
+    places = np.flatnonzero(both)
+    base, ours, theirs = (
+        read_columns(side.select_rows(places), type_.shape, [column])[column] for side in rows
+    )
+    values, is_there = join_values(rule, base, ours, theirs)
+    is_joined = np.zeros_like(both)
+    is_joined[places[is_there]] = True
+    order = np.full(len(both), -1, np.int64)
+    order[places] = np.arange(len(places))
+    return is_joined, values.take(pa.array(order, mask=order < 0))
 
 
 def list_parts(type_: MergedType) -> list[tuple[str, ...]]:
@@ -170,6 +204,11 @@ def read_mixed_rows(
         columns |= {
             name: _mix_columns(mine[name], other[name], taken.get(name, none)) for name in names
         }
+    for part in mixed.parts:
+        if part.joined is not None:
+            name = part.columns[0]
+            joined = pa.chunked_array([part.joined.take(pa.array(kept))])
+            columns[name] = _mix_columns(columns[name], joined, part.is_joined[kept])
     return pa.table([columns[each.name] for each in shape.schema], schema=shape.schema)
 
 
@@ -188,8 +227,11 @@ def list_mixed_entities(
         sides: tuple[list[str], list[str]] = ([], [])
         for part in mixed.parts:
             is_kept = bool(part.is_ours[row] or part.is_conflict[row])
-            if part.is_taken[row] or is_kept:
-                sides[bool(part.is_taken[row])].extend(names[column] for column in part.columns)
+            called = [names[column] for column in part.columns]
+            if part.is_taken[row] or part.is_joined[row]:
+                sides[1].extend(called)
+            if part.is_joined[row] or (is_kept and not part.is_taken[row]):
+                sides[0].extend(called)
         ours, theirs = (tuple(sorted(each)) for each in sides)
         yield MixedEntity(type_.key, ids[int(mixed.places[row])].as_py(), ours, theirs)
 

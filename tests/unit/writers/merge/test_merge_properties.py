@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
+import omnigraph
 from omnigraph import Graph
 from omnigraph.errors import InvalidArgumentError, MergeConflictError
+from places import fresh_uri
 from unit.writers.merge.merge_world import (
     change,
     edge,
@@ -166,3 +168,21 @@ def test_a_text_and_the_vector_made_of_it_are_one_value() -> None:
         main.merge(review, prefer="theirs")
         text = "query d() { match { $d: Doc } return { $d.text, $d.note } }"
         assert main.query(text).to_pylist() == [{"d.text": "a", "d.note": "n"}]
+
+
+def test_a_plan_says_which_properties_a_rule_joins() -> None:
+    schema = "node P { k: String @key  n: I64? merge counter  t: String? }"
+    with omnigraph.create(fresh_uri(), schema=schema) as graph:
+        main = graph.branch()
+        main.load([{"type": "P", "data": {"k": "a", "n": 1}}], mode="append")
+        review = graph.create_branch("review")
+        review.mutate('query q() { update P set { n: 5 } where k = "a" }')
+        main.mutate('query q() { update P set { n: 3, t: "x" } where k = "a" }')
+        assert [each.kind for each in main.plan_merge(review, by="entity").conflicts] == [
+            "divergent_update"
+        ]
+        plan = main.plan_merge(review)
+        assert list(map(str, plan.done.mixed)) == ["P 'a' (n: both, t: ours)"]
+        main.merge(review)
+        found = main.query("query q() { match { $p: P } return { $p.n, $p.t } }")
+        assert found.to_pylist() == [{"p.n": 7, "p.t": "x"}]
