@@ -16,10 +16,13 @@ import pytest
 
 from omnigraph.errors import SourceFailedError, SourceRefusedError
 from omnigraph.pipelines.config.definition import FileSource
-from omnigraph.pipelines.sources import read_source_state, require_unchanged
+from omnigraph.pipelines.mapping.record_ids import PART, ROW
+from omnigraph.pipelines.sources import read_source_state, require_unchanged, row_groups
 from omnigraph.pipelines.sources.file_source import (
+    FileListing,
     _read_remote_schema,
     list_files,
+    plan_table_parts,
     read_lines,
     read_rows,
 )
@@ -41,13 +44,17 @@ def _numbers(count: int) -> pa.RecordBatch:
 
 def _rows(source: FileSource) -> list[dict[str, Any]]:
     found = list_files(source)
-    batches = read_rows(found, _read_remote_schema(found), iter([_numbers(len(found.files))]))
     # By place, as Spark takes the columns of a batch.
     return [
-        dict(zip(("login", "age"), row.values(), strict=True))
-        for batch in batches
+        dict(zip(("login", "age"), row.values(), strict=False))
+        for batch in _read_batches(found)
         for row in batch.to_pylist()
     ]
+
+
+def _read_batches(found: FileListing) -> list[pa.RecordBatch]:
+    parts = plan_table_parts(found)
+    return list(read_rows(found, _read_remote_schema(found), parts, iter([_numbers(len(parts))])))
 
 
 @pytest.mark.parametrize("format_", WRITERS)
@@ -89,9 +96,24 @@ def test_a_large_orc_file_is_read_in_parts(tmp_path: Path) -> None:
     orc.write_table(table, str(path), stripe_size=65_536)
     assert orc.ORCFile(str(path)).nstripes > 1
     found = list_files(FileSource((str(tmp_path),)))
-    batches = list(read_rows(found, _read_remote_schema(found), iter([_numbers(1)])))
+    batches = _read_batches(found)
     assert max(batch.num_rows for batch in batches) <= 65_536
-    assert pa.Table.from_batches(batches).equals(table)
+    assert pa.Table.from_batches(batches).select(table.column_names).equals(table)
+
+
+def test_a_large_parquet_file_is_read_by_several_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_groups, "SPLIT_ROWS", 250)
+    for name, count in (("a", 1000), ("b", 0), ("c", 120)):
+        table = pa.table({"number": pa.array(range(count), pa.int64())})
+        pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=100)
+    found = list_files(FileSource((str(tmp_path),)))
+    assert len(plan_table_parts(found)) == 7
+    rows = pa.Table.from_batches(_read_batches(found))
+    # Each with the number of its file and its own number there.
+    assert rows[ROW].to_pylist() == rows["number"].to_pylist() == [*range(1000), *range(120)]
+    assert rows[PART].to_pylist() == [0] * 1000 + [2] * 120
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
@@ -34,7 +35,7 @@ from omnigraph.pipelines.config.text_encodings import (
     read_whole_text,
 )
 from omnigraph.pipelines.mapping.mapping_sql import quote_name
-from omnigraph.pipelines.mapping.record_ids import number_by_file, number_by_task
+from omnigraph.pipelines.mapping.record_ids import PART, ROW, number_by_file, number_by_task
 from omnigraph.pipelines.mapping.row_guards import CORRUPT
 from omnigraph.pipelines.sources.csv_frames import read_csv_frame
 from omnigraph.pipelines.sources.json_frames import (
@@ -43,6 +44,7 @@ from omnigraph.pipelines.sources.json_frames import (
     decode_lines,
     with_corrupt_column,
 )
+from omnigraph.pipelines.sources.row_groups import RowGroups, plan_row_groups
 from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.storage.objects.source_files import S3, SourceFile, list_source_files
 from omnigraph.storage.objects.source_files import open_source_file as opened_file
@@ -68,6 +70,8 @@ _SAME_COLUMNS: Final = (
 )
 _NAMES_MAX: Final = 5
 _BATCH_ROWS: Final = 65_536
+_ROW_FIELD: Final = pa.field(ROW, pa.int64())
+_PART_FIELD: Final = pa.field(PART, pa.int64())
 # What means something in a path that Spark is given, and what of it only there.
 _SPARK_GLOB_CHARACTERS: Final = re.compile(r"[\[\]{}*?\\]")
 _SPARK_ONLY_CHARACTERS: Final = re.compile(r"[{}\\]")
@@ -188,7 +192,7 @@ def read_frame(source: FileSource, found: FileListing, spark: SparkSession) -> D
     is_ours = any(file.uri.startswith(S3) for file in found.files) or found.encoding != UTF_8
     # Half of a character in JSON it replaces too.
     if is_ours or (found.format == "json" and select_files(found, has_half_characters, spark)):
-        return number_by_task(_read_remote_frame(source, found, spark))
+        return _read_remote_frame(source, found, spark)
     records = read_local_frame(source, found, spark)
     # Spark has examined the files by now, and reads each as far as it went then.
     require_unchanged(source, found)
@@ -315,15 +319,37 @@ def _require_no_declared_columns(records: DataFrame, source: FileSource) -> Data
 
 
 def _read_remote_frame(source: FileSource, found: FileListing, spark: SparkSession) -> DataFrame:
-    """The records of files that tasks of ours read, one file each."""
-    names = spark.range(0, len(found.files), 1, len(found.files))
+    """The records of files that tasks of ours read: a file each, or some of its row groups."""
     if found.format == "json":
+        names = spark.range(0, len(found.files), 1, len(found.files))
         task = partial(read_lines, found, source.is_multiline)
         lines = names.mapInArrow(task, f"{TEXT_COLUMN} string")
-        return _require_any_record(decode_lines(lines, source.columns, spark), source, found)
-    schema = _read_remote_schema(found)
-    rows = names.mapInArrow(partial(read_rows, found, schema), _to_spark_schema(schema))
+        records = decode_lines(lines, source.columns, spark)
+        return number_by_task(_require_any_record(records, source, found))
+    schema, parts = _read_remote_schema(found), plan_table_parts(found)
+    numbers = spark.range(0, len(parts), 1, max(len(parts), 1))
+    numbered = _to_spark_schema(schema.append(_ROW_FIELD).append(_PART_FIELD))
+    rows = numbers.mapInArrow(partial(read_rows, found, schema, parts), numbered)
     return _require_no_declared_columns(rows, source)
+
+
+@dataclass(frozen=True, slots=True)
+class TablePart:
+    """Some row groups of the file with a number, or all of a file that is not cut."""
+
+    file: int
+    groups: RowGroups | None = None
+
+
+def plan_table_parts(found: FileListing) -> tuple[TablePart, ...]:
+    """What the tasks that read tables read, each of them one part."""
+    if found.format != "parquet":
+        return tuple(map(TablePart, range(len(found.files))))
+    return tuple(
+        TablePart(number, groups)
+        for number, file in enumerate(found.files)
+        for groups, _ in plan_row_groups(file, found.options)
+    )
 
 
 def _read_remote_schema(found: FileListing) -> pa.Schema:
@@ -442,27 +468,38 @@ def read_lines(
 
 
 def read_rows(
-    found: FileListing, schema: pa.Schema, batches: Iterator[pa.RecordBatch]
+    found: FileListing,
+    schema: pa.Schema,
+    parts: Sequence[TablePart],
+    batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of the files whose numbers are in a partition."""
+    """The rows of the parts whose numbers are in a partition, with their numbers in the files."""
     pa.set_cpu_count(1)
-    for file in _iter_partition_files(found.files, batches):
-        try:
-            with opened_file(file, found.options) as stream:
-                for batch in _read_batches(stream, found.format):
-                    yield _conform_batch(batch, schema, file.uri, found.fills_missing)
-        except pa.ArrowException as failure:
-            raise SourceRefusedError(f"{file.uri}: {failure}") from failure
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            part = parts[number]
+            file, row = found.files[part.file], part.groups.first if part.groups else 0
+            for rows in _read_part(file, part, found):
+                numbered = _conform_batch(rows, schema, file.uri, found.fills_missing)
+                numbers = pa.array(np.arange(row, row + rows.num_rows, dtype=np.int64))
+                own = pa.repeat(pa.scalar(part.file, pa.int64()), rows.num_rows)
+                yield numbered.append_column(_ROW_FIELD, numbers).append_column(_PART_FIELD, own)
+                row += rows.num_rows
 
 
-def _read_batches(stream: pa.NativeFile, format_: str) -> Iterator[pa.RecordBatch]:
-    if format_ == "parquet":
-        yield from pq.ParquetFile(stream).iter_batches(batch_size=_BATCH_ROWS)
-        return
-    stripes = orc.ORCFile(stream)
-    for number in range(stripes.nstripes):
-        stripe = pa.Table.from_batches([stripes.read_stripe(number)])
-        yield from stripe.to_batches(max_chunksize=_BATCH_ROWS)
+def _read_part(file: SourceFile, part: TablePart, found: FileListing) -> Iterator[pa.RecordBatch]:
+    try:
+        with opened_file(file, found.options) as stream:
+            if part.groups is not None:
+                groups = list(range(part.groups.start, part.groups.end))
+                yield from pq.ParquetFile(stream).iter_batches(_BATCH_ROWS, row_groups=groups)
+                return
+            stripes = orc.ORCFile(stream)
+            for number in range(stripes.nstripes):
+                stripe = pa.Table.from_batches([stripes.read_stripe(number)])
+                yield from stripe.to_batches(max_chunksize=_BATCH_ROWS)
+    except pa.ArrowException as failure:
+        raise SourceRefusedError(f"{file.uri}: {failure}") from failure
 
 
 def _conform_batch(

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import accumulate
 from typing import Final
 
 import numpy as np
@@ -18,7 +17,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.bulk.mapped_records import RecordBlock, RecordReader
-from omnigraph.bulk.splits import SPLIT_ROWS
 from omnigraph.errors import SourceRefusedError
 from omnigraph.pipelines.config.definition import FileSource
 from omnigraph.pipelines.config.text_encodings import UNDECODABLE, mark_undecodable
@@ -38,6 +36,7 @@ from omnigraph.pipelines.sources.file_source import (
     read_file_schema,
     read_wide_schema,
 )
+from omnigraph.pipelines.sources.row_groups import RowGroups, plan_row_groups
 from omnigraph.storage.objects.source_files import SourceFile, open_source_file
 from omnigraph.writers.inputs.csv_reader import ParsedBlock
 from omnigraph.writers.inputs.csv_records import CsvBlock, CsvRecords
@@ -127,7 +126,7 @@ def plan_readers(
             ParquetRecordReader(name, file, part, groups, schema, found.options), file, rows
         )
         for part, file in enumerate(found.files)
-        for groups, rows in _plan_groups(file, found.options)
+        for groups, rows in plan_row_groups(file, found.options)
     ]
 
 
@@ -201,39 +200,13 @@ class CsvRecordReader(RecordReader):
 
 
 @dataclass(frozen=True, slots=True)
-class _RowGroups:
-    """Consecutive row groups of a file; `first` is the number of their first row."""
-
-    start: int
-    end: int
-    first: int
-
-
-def _plan_groups(file: SourceFile, options: Mapping[str, str]) -> Iterator[tuple[_RowGroups, int]]:
-    try:
-        with open_source_file(file, options) as stream:
-            metadata = pq.read_metadata(stream)
-    except pa.ArrowException as failure:
-        raise SourceRefusedError(f"{file.uri}: {failure}") from failure
-    counts = [metadata.row_group(each).num_rows for each in range(metadata.num_row_groups)]
-    firsts = list(accumulate(counts, initial=0))
-    start = 0
-    for number in range(len(counts)):
-        if number > start and firsts[number + 1] - firsts[start] > SPLIT_ROWS:
-            yield _RowGroups(start, number, firsts[start]), firsts[number] - firsts[start]
-            start = number
-    if counts:
-        yield _RowGroups(start, len(counts), firsts[start]), firsts[-1] - firsts[start]
-
-
-@dataclass(frozen=True, slots=True)
 class ParquetRecordReader(RecordReader):
     """The rows of some row groups of a Parquet file."""
 
     source: str
     file: SourceFile
     part: int
-    groups: _RowGroups
+    groups: RowGroups
     schema: pa.Schema = field(hash=False)
     options: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
 
