@@ -12,7 +12,12 @@ from pyspark.errors import AnalysisException, PySparkException
 
 import omnigraph
 from omnigraph import Graph
+from omnigraph.bulk.task_runner import LocalRunner
+from omnigraph.engine.load_dispatch import LoadRequest, _create_runner
 from omnigraph.errors import InvalidArgumentError
+from omnigraph.spark.datasource_writers import StagedSource
+from omnigraph.writers.inputs import InputOptions
+from omnigraph.writers.load_records import LoadMode
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
@@ -43,6 +48,13 @@ def staged(graph: Graph) -> list[Path]:
     return [
         path for path in Path(graph.uri).rglob("*") if "staging" in str(path) and path.is_file()
     ]
+
+
+def test_the_commit_beside_the_driver_starts_no_spark_of_its_own(graph: Graph) -> None:
+    rows = StagedSource((), "Person", ("name",))
+    request = LoadRequest(LoadMode.APPEND, InputOptions())
+    session = graph.branch()._session
+    assert isinstance(_create_runner(request, session.resources, rows), LocalRunner)
 
 
 def test_a_frame_is_appended_merged_and_overwritten_in_one_commit_each(

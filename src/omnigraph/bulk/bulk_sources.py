@@ -59,6 +59,11 @@ class BulkSource(ABC):
         return None
 
     @property
+    def needs_spark(self) -> bool:
+        """Whether only Spark has the rows."""
+        return False
+
+    @property
     def skips_unchanged(self) -> bool:
         """Whether a merge writes only rows that differ from those that are committed."""
         return False

@@ -378,8 +378,7 @@ def is_spark_frame(source: object) -> bool:
 
 def _needs_spark(source: object) -> bool:
     """Whether the rows of a source can only be had from Spark."""
-    is_ours = type(source).__module__.startswith("omnigraph.spark.")
-    return is_spark_frame(source) or is_ours
+    return is_spark_frame(source) or (isinstance(source, BulkSource) and source.needs_spark)
 
 
 def _is_on_s3(source: object) -> bool:

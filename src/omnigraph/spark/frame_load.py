@@ -66,6 +66,11 @@ class FrameSource(BulkSource):
     on_missing: Callable[[str, int, int], None] | None = None
 
     @property
+    def needs_spark(self) -> bool:
+        """Whether only Spark has the rows: of the frames."""
+        return True
+
+    @property
     def snapshot_types(self) -> frozenset[str]:
         """The types whose committed entities end if the frames lack them."""
         return self.whole_types
