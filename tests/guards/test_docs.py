@@ -129,7 +129,7 @@ def test_a_page_does_what_it_says(
     text = page.read_text()
     reader = Reader()
     blessed, end = "", 0
-    for block, expected in _steps(text):
+    for block, expected in iter_steps(text):
         output = reader.follow(block)
         if expected is None or reader.agrees(expected.body, output):
             continue
@@ -174,7 +174,7 @@ def _blocks(text: str) -> list[Block]:
     ]
 
 
-def _steps(text: str) -> Iterator[tuple[Block, Block | None]]:
+def iter_steps(text: str) -> Iterator[tuple[Block, Block | None]]:
     """The blocks that do something, each with what it should print if the page says so."""
     blocks: list[Block | None] = [*_blocks(text), None]
     for block, following in pairwise(blocks):
