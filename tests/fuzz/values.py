@@ -173,8 +173,16 @@ class Values:
             f"case {{ {self.condition(scope, depth)}: {other}, else: -{number} }}",
             f"(-({other}))",
             f"{self.pen.one_of(('div', 'mod'))}({whole})",
+            self._part_of_time(scope) or number,
         )
         return Field(self.pen.one_of(texts), "F64")
+
+    def _part_of_time(self, scope: Scope) -> str | None:
+        fields = scope.fields("Date", "DateTime")
+        if not fields:
+            return None
+        part = self.pen.one_of(("year", "quarter", "month", "week", "weekday", "day_of_year"))
+        return f"{part}({self.pen.one_of(fields).text})"
 
     def _other_number(self, scope: Scope, depth: int) -> str:
         found = self.computed(scope, depth)

@@ -2,14 +2,20 @@
 
 import math
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
-from omnigraph.query.typed_tree import FunctionValue
+import re2
+
+from omnigraph.errors import ExecutionError
+from omnigraph.query.typed_tree import Expr, FunctionValue
 from omnigraph.rows.text_analysis import analyze_text
-from omnigraph.schema.property_types import Scalar
+from omnigraph.schema.property_types import PropertyType, Scalar
 
 Function = Callable[..., Any]
 _EARTH_RADIUS_KM = 6371.0088
+_DAY_MS = 86_400_000
+_OF_DAYS = ("year", "quarter", "month", "week", "day", "weekday", "day_of_year")
 
 
 def apply(expr: FunctionValue, arguments: list[Any]) -> Any:  # Any: a value of any type
@@ -18,6 +24,8 @@ def apply(expr: FunctionValue, arguments: list[Any]) -> Any:  # Any: a value of 
         return _fit(expr, _CHOICES[expr.function](*arguments))
     if None in arguments:
         return None
+    if expr.function in _OF_DAYS and _scalar_of(expr.arguments[0]) is Scalar.DATETIME:
+        arguments = [arguments[0] // _DAY_MS]
     try:
         return _fit(expr, _STRICT[expr.function](*arguments))
     except (ArithmeticError, ValueError):
@@ -31,6 +39,8 @@ def _fit(expr: FunctionValue, value: Any) -> Any:
             return value if value is not None and -(2**63) <= value < 2**63 else None
         case Scalar.F64 if value is not None:
             return _finite(float(value)) if expr.function in _STRICT else float(value)
+        case Scalar.DATE if value is not None:
+            return _checked_day(value)
         case _:
             return value
 
@@ -140,6 +150,33 @@ def _edits(left: str, right: str) -> int:
     return found[-1]
 
 
+def _matched(text: str, pattern: str) -> bool:
+    try:
+        return re2.search(pattern, text) is not None
+    except re2.error as failure:
+        raise ExecutionError(f"'{pattern}' is not a pattern") from failure
+
+
+# ---- dates and lists ----
+
+
+def _scalar_of(expr: Expr) -> Scalar | None:
+    return expr.type.scalar if isinstance(expr.type, PropertyType) else None
+
+
+def _day(days: int) -> date:
+    return date.fromordinal(date(1970, 1, 1).toordinal() + days)
+
+
+def _checked_day(days: int) -> int:
+    _day(days)
+    return days
+
+
+def _known(items: tuple[Any, ...]) -> list[Any]:
+    return [item for item in items if item is not None]
+
+
 # ---- choices ----
 
 
@@ -205,6 +242,21 @@ _STRICT: dict[str, Function] = {
     "position": lambda text, part: text.find(part) if part in text else None,
     "pad_left": _padded,
     "ends_with": str.endswith,
+    "matches": _matched,
+    "year": lambda time: _day(time).year,
+    "quarter": lambda time: (_day(time).month + 2) // 3,
+    "month": lambda time: _day(time).month,
+    "week": lambda time: _day(time).isocalendar().week,
+    "day": lambda time: _day(time).day,
+    "weekday": lambda time: _day(time).isoweekday(),
+    "day_of_year": lambda time: _day(time).timetuple().tm_yday,
+    "hour": lambda time: time // 3_600_000 % 24,
+    "minute": lambda time: time // 60_000 % 60,
+    "second": lambda time: time // 1_000 % 60,
+    "size": len,
+    "item": lambda items, at: items[at] if -len(items) <= at < len(items) else None,
+    "has_any": lambda items, others: any(each in items for each in _known(others)),
+    "has_all": lambda items, others: all(each in items for each in _known(others)),
     "words": lambda text: tuple(analyze_text(text)),
     "edit_distance": _edits,
 }

@@ -3,15 +3,16 @@
 A signature is a line such as `slice(text, integer, integer=) -> text`. A name with several lines
 takes the arguments of any one of them.
 
-    kinds       number integer text texts bool any
+    kinds       number integer text texts bool date time moment list any
     `x=`        may be left out
     `x?`        may be null without making the result null
     `x...`      one or more of them
     `same`      as a kind: of one type with the arguments before it; as a result: that type
     `!` after the result: it may be null although no argument is
 
-`texts` is a list of texts. Numbers are computed as I64 or as F64: the result
-`number` is I64 for integers and F64 for all others.
+`texts` is a list of texts, and `moment` a date or a time. Two lists have alike items, and the
+result `element` is the type of those of the first. Numbers are computed as I64 or as F64: the
+result `number` is I64 for integers and F64 for all others.
 """
 
 from __future__ import annotations
@@ -64,8 +65,32 @@ join(texts, text) -> text
 position(text, text) -> I64!
 pad_left(text, integer, text) -> text!
 ends_with(text, text) -> bool
+matches(text, text) -> bool
 edit_distance(text, text) -> I64
 words(text) -> texts
+"""
+
+_DATES = """
++(date, integer) -> date!
+-(date, integer) -> date!
+-(date, date) -> I64
+year(moment) -> I64
+quarter(moment) -> I64
+month(moment) -> I64
+week(moment) -> I64
+day(moment) -> I64
+weekday(moment) -> I64
+day_of_year(moment) -> I64
+hour(time) -> I64
+minute(time) -> I64
+second(time) -> I64
+"""
+
+_LISTS = """
+size(list) -> I64
+item(list, integer) -> element!
+has_any(list, list) -> bool
+has_all(list, list) -> bool
 """
 
 _PARAMETER: Final = re.compile(r"(\w+)(\??)(=|\.\.\.)?")
@@ -129,7 +154,7 @@ def _read_signatures(*groups: str) -> dict[str, tuple[Signature, ...]]:
     return found
 
 
-SIGNATURES: Final = _read_signatures(_NUMBERS, _CHOICES, _TEXTS)
+SIGNATURES: Final = _read_signatures(_NUMBERS, _CHOICES, _TEXTS, _DATES, _LISTS)
 # Those that are written as operators or as `case { }`.
 _WRITTEN_OTHERWISE: Final = frozenset({"+", "-", "*", "/", "%", "minus", "case"})
 FUNCTION_NAMES: Final = frozenset(SIGNATURES) - _WRITTEN_OTHERWISE

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+import re2
+
 from omnigraph.lang.source_text import Span
 from omnigraph.query import ast, typed_tree
 from omnigraph.query.check.check_context import CheckContext
@@ -16,6 +18,7 @@ from omnigraph.query.check.check_literals import build_negative, scalar_of
 from omnigraph.query.check.check_operators import Operand, check_boolean, element_of
 from omnigraph.query.function_signatures import SIGNATURES, FunctionParameter, Signature
 from omnigraph.schema.property_types import (
+    FLOATS,
     INTEGERS,
     NUMERIC,
     ListType,
@@ -29,19 +32,23 @@ _KINDS: Final = {
     "integer": INTEGERS,
     "text": {Scalar.STRING},
     "bool": {Scalar.BOOL},
+    "date": {Scalar.DATE},
+    "time": {Scalar.DATETIME},
+    "moment": {Scalar.DATE, Scalar.DATETIME},
 }
 _RESULTS: Final = {
     "I64": make_scalar_type(Scalar.I64),
     "F64": typed_tree.F64,
     "text": typed_tree.STRING,
     "bool": typed_tree.BOOL,
+    "date": make_scalar_type(Scalar.DATE),
     "texts": PropertyType(ListType(Scalar.STRING)),
 }
 # They compare their arguments, which lists are not made for.
 _COMPARING: Final = frozenset({"least", "greatest", "nullif"})
 _NEEDS: Final = {
-    "+": "two numbers or two texts",
-    "-": "two numbers",
+    "+": "two numbers, two texts, or a date and days",
+    "-": "two numbers, two dates, or a date and days",
     "*": "two numbers",
     "/": "two numbers",
     "%": "two integers",
@@ -67,9 +74,38 @@ def check_call(
     for signature in fitting:
         found = _apply(signature, known)
         if found is not None:
-            return found
+            return found if call.name != "matches" else _check_pattern(context, call, found)
     _refuse_arguments(context, call, fitting, known)
     return None
+
+
+def _check_pattern(
+    context: CheckContext, call: ast.FunctionCall, found: typed_tree.FunctionValue
+) -> typed_tree.Expr | None:
+    """A pattern is a literal that can be matched in linear time, or a parameter."""
+    pattern, span = found.arguments[1], call.arguments[1].span
+    match pattern:
+        case typed_tree.ParameterValue() | typed_tree.Constant(None):
+            return found
+        case typed_tree.Constant(str(text)):
+            options = re2.Options()
+            options.log_errors = False
+            try:
+                re2.compile(text, options=options)
+            except re2.error as failure:
+                context.report_error(
+                    "T114", span, f"not a pattern of RE2: {_format_reason(failure)}"
+                )
+                return None
+            return found
+        case _:
+            context.report_error("T114", span, "a pattern is a literal or a parameter")
+            return None
+
+
+def _format_reason(failure: re2.error) -> str:
+    reason = failure.args[0] if failure.args else ""
+    return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
 
 
 def check_arithmetic(
@@ -155,11 +191,13 @@ def _merge(first: PropertyType, second: PropertyType) -> PropertyType | None:
 # ---- signatures ----
 
 
-def _apply(signature: Signature, arguments: list[typed_tree.Expr]) -> typed_tree.Expr | None:
+def _apply(
+    signature: Signature, arguments: list[typed_tree.Expr]
+) -> typed_tree.FunctionValue | None:
     """The call by one signature, or None if it does not fit."""
     parameters = signature.find_parameters(len(arguments))
     assert parameters is not None
-    if not all(map(_fits, parameters, arguments)):
+    if not all(map(_fits, parameters, arguments)) or not _have_alike_items(arguments):
         return None
     alike = [
         argument
@@ -186,8 +224,16 @@ def _fits(parameter: FunctionParameter, argument: typed_tree.Expr) -> bool:
             return True
         case "texts":
             return element_of(argument) is Scalar.STRING
+        case "list":
+            return element_of(argument) is not None
         case kind:
             return scalar_of(argument) in _KINDS[kind]
+
+
+def _have_alike_items(arguments: Sequence[typed_tree.Expr]) -> bool:
+    """Whether all lists hold integers, all of them floats, or all of them values of one type."""
+    elements = {found for each in arguments if (found := element_of(each)) is not None}
+    return len(elements) <= 1 or elements <= INTEGERS or elements <= FLOATS
 
 
 def _find_result(
@@ -197,6 +243,9 @@ def _find_result(
         case "same":
             assert common is not None
             return common
+        case "element":
+            element = element_of(arguments[0])
+            return make_scalar_type(element) if element is not None else typed_tree.STRING
         case "number":
             numbers = {scalar_of(each) for each in arguments if not is_null(each)}
             return _RESULTS["I64" if numbers <= INTEGERS else "F64"]

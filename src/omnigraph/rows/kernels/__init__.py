@@ -9,5 +9,7 @@ row only.
     number_kernels     arithmetic and the functions of numbers
     choice_kernels     the first value, the least one, the one of a condition
     text_kernels       functions of texts
+    date_kernels       functions of dates and times
+    list_kernels       functions of lists
     function_kernels   which kernel a function has, and calls of it
 """

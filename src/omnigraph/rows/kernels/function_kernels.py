@@ -9,12 +9,14 @@ import pyarrow as pa
 from omnigraph.query.function_signatures import SIGNATURES
 from omnigraph.rows.comparison import Values
 from omnigraph.rows.kernels.choice_kernels import CHOICE_KERNELS
+from omnigraph.rows.kernels.date_kernels import DATE_KERNELS, add_days
 from omnigraph.rows.kernels.function_call import (
     TEXTS_BYTES_MAX,
     FunctionCall,
     Kernel,
     make_column,
 )
+from omnigraph.rows.kernels.list_kernels import LIST_KERNELS
 from omnigraph.rows.kernels.number_kernels import NUMBER_KERNELS
 from omnigraph.rows.kernels.text_kernels import TEXT_KERNELS, join_texts
 
@@ -22,9 +24,12 @@ KERNELS: Final[dict[str, Kernel]] = {
     **NUMBER_KERNELS,
     **CHOICE_KERNELS,
     **TEXT_KERNELS,
+    **DATE_KERNELS,
+    **LIST_KERNELS,
 }
 # The operators of other types than numbers, by the type of their result.
 _TEXT_OPERATORS: Final[dict[str, Kernel]] = {"+": join_texts}
+_DATE_OPERATORS: Final[dict[str, Kernel]] = {"+": add_days, "-": add_days}
 # The functions for which every null argument makes a null.
 _STRICT: Final = frozenset(
     name
@@ -42,6 +47,8 @@ def call_function(call: FunctionCall) -> Values:
     kernel = KERNELS[call.function]
     if pa.types.is_string(call.result):
         kernel = _TEXT_OPERATORS.get(call.function, kernel)
+    elif pa.types.is_date32(call.result):
+        kernel = _DATE_OPERATORS.get(call.function, kernel)
     try:
         return make_column(kernel(call), call.rows)
     except pa.ArrowCapacityError as failure:

@@ -14,8 +14,16 @@ from omnigraph.execution.result import Result
 from omnigraph.query import logical_plan as plans
 from omnigraph.query.limit_binding import bind_limit, read_limit
 from omnigraph.query.tree_walk import chain_of, expressions_of, iter_subexpressions
-from omnigraph.query.typed_tree import NOW_NAME, Expr, NearestScore, RrfScore, TextMatch
+from omnigraph.query.typed_tree import (
+    NOW_NAME,
+    Expr,
+    FunctionValue,
+    NearestScore,
+    RrfScore,
+    TextMatch,
+)
 from omnigraph.rows.evaluator import Params, evaluate_constant
+from omnigraph.rows.kernels.text_kernels import require_pattern
 from omnigraph.rows.text_predicates import require_valid_options
 from omnigraph.rows.view import View
 from omnigraph.spark.job_cancellation import JobGroup, cancel_on_error
@@ -82,6 +90,12 @@ def _require_supported(plan: plans.ReadPlan, params: Params) -> None:
             raise EngineUnsupportedError("spark", f"a ranked search by {_format_ranking(operator)}")
     matches = [each for each in _iter_expressions(plan.root) if isinstance(each, TextMatch)]
     require_valid_options(matches, lambda expr: evaluate_constant(expr, params))
+    # An error of a task would be one of Spark.
+    for expr in _iter_expressions(plan.root):
+        if isinstance(expr, FunctionValue) and expr.function == "matches":
+            pattern = evaluate_constant(expr.arguments[1], params)
+            if isinstance(pattern, str):
+                require_pattern(pattern)
 
 
 def _format_ranking(rank: plans.Rank) -> str:
