@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice
 from typing import Any
 
 from model import aggregates, expressions, search
@@ -175,7 +174,7 @@ class Reader:
         return (row for row in rows if self._hold(op.conditions, row))
 
     def limit(self, op: plan.Limit, rows: Iterable[Row]) -> Iterable[Row]:
-        return islice(rows, op.offset, op.end)
+        return list(rows)[op.offset : op.end]
 
     def project(self, op: plan.Project, rows: Iterable[Row]) -> Iterable[Row]:
         return ({c.name: self._value(c.value, row) for c in op.columns} for row in rows)

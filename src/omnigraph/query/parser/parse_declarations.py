@@ -427,12 +427,13 @@ def _parse_count(cursor: QueryCursor, word: str) -> tuple[int | Variable | None,
         cursor.require_lenient(cursor.token.span, "'offset'")
     cursor.advance()
     what = f"an integer after '{word}'"
-    if cursor.token.kind is TokenKind.VARIABLE:
-        cursor.require_lenient(cursor.token.span, f"a parameter after '{word}'")
+    if cursor.token.kind is TokenKind.VARIABLE and cursor.mode is Mode.LENIENT:
         variable = parse_variable(cursor)
         return variable, cursor.build_span(start)
     if cursor.token.kind is not TokenKind.INTEGER:
-        cursor.fail(what)
+        is_variable = cursor.token.kind is TokenKind.VARIABLE
+        hint = "in strict mode a limit is a written integer" if is_variable else None
+        cursor.fail(what, hint=hint)
     count = cursor.expect_integer(what, maximum=LIMIT_MAX)
     return count, cursor.build_span(start)
 
