@@ -13,12 +13,13 @@ import pytest
 from omnigraph.errors import PipelineInvalidError, SourceRefusedError
 from omnigraph.pipelines.config.definition import ColumnDrift, FileSource
 from omnigraph.pipelines.sources import read_source_state
+from omnigraph.pipelines.sources.column_widths import widen_types
 from omnigraph.pipelines.sources.csv_frames import (
     plan_csv_inputs,
     read_csv_inputs,
     read_csv_names,
 )
-from omnigraph.pipelines.sources.file_source import FileListing, read_wide_schema, widen_types
+from omnigraph.pipelines.sources.file_source import FileListing, read_wide_schema
 from unit.pipelines.definitions import PEOPLE, read
 
 FIRST = {"login": ["ada"], "age": pa.array([1], pa.int64())}

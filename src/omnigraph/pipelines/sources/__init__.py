@@ -9,6 +9,7 @@ the same position. Files are not pinned: after reading them, the caller checks w
     source_dispatch     the state of a source, and its frame, by kind
     file_source         files on disk or S3
     column_drift        files whose columns are not those of the first one
+    column_widths       the type that holds the values of two columns
     row_groups          Parquet files, cut between their row groups
     postgres_source     a table or query of PostgreSQL, at one snapshot
     http_source         pages of an HTTP service, staged for tasks

@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from omnigraph.errors import SourceRefusedError
 from omnigraph.pipelines.config.definition import ColumnDrift, FileSource
+from omnigraph.pipelines.sources.column_widths import widen_types
 from omnigraph.pipelines.sources.csv_frames import read_header_names
-from omnigraph.pipelines.sources.file_source import FileListing, read_file_schema, widen_types
+from omnigraph.pipelines.sources.file_source import FileListing, read_file_schema
 from omnigraph.storage.objects.source_files import SourceFile
 
 FAIL: Final = "fail"
