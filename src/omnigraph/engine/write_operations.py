@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -264,7 +264,9 @@ class MigrationOperation:
         before = self._resources.history.read_by_commit(record.parent or record.commit)
         dialect = choose_plan_dialect(self._resources.environment.mode)
         view = session.open_view(before)
-        return plan_migration(view.accepted, self._catalog, dialect=dialect)
+        plan = plan_migration(view.accepted, self._catalog, dialect=dialect)
+        # No entity contradicted it: it was committed.
+        return replace(plan, violations=())
 
     def list_acts(self, branch: str) -> tuple[Act, ...]:
         """It brings a schema to its branch."""
