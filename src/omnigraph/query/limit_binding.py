@@ -39,10 +39,12 @@ def _iter_bound(chain: tuple[Operator, ...], binding: LimitBinding) -> Iterator[
         match operator:
             case Rank(score=RrfScore()) if binding.count is not None:
                 yield replace(operator, window=binding.count + binding.offset)
-            case ParameterLimit() if binding != NO_LIMIT:
-                yield Limit(operator.input, binding.count, binding.offset)
             case ParameterLimit():
-                pass
+                # The rows that a ranked query aggregates have the limit of its result, not the
+                # offset.
+                own = binding if operator.offset is not None else replace(binding, offset=0)
+                if own != NO_LIMIT:
+                    yield Limit(operator.input, own.count, own.offset)
             case _:
                 yield operator
 
