@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from omnigraph.errors import ValueFaultError, Violation, WriteRefusedError
 from omnigraph.execution.type_scan import TypeRows
 from omnigraph.query import typed_tree
+from omnigraph.query.tree_walk import iter_subexpressions
 from omnigraph.rows.columns import TableShape, arrow_type_of
 from omnigraph.rows.comparison import to_comparable
 from omnigraph.rows.evaluator import Params, RowColumns, evaluate, is_constant
@@ -102,15 +103,23 @@ def _convert_column(values: pa.Array, subject: ValueSubject) -> pa.Array:
     if values.type == kind and not pa.types.is_floating(kind):
         return values
     plain = pc.cast(values, kind, safe=False)
-    if pa.types.is_integer(kind):
-        is_kept = _are_equal(plain, values)
-    elif pa.types.is_floating(kind):
-        is_kept = np.asarray(pc.fill_null(pc.is_finite(plain), True))
+    if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
+        is_kept = _are_kept(plain.flatten(), values.flatten())
+        rows = pc.list_parent_indices(values).to_numpy()
     else:
-        return plain
+        is_kept, rows = _are_kept(plain, values), np.arange(len(values))
     if not is_kept.all():
-        _refuse_value(values, subject, int(np.argmin(is_kept)))
+        _refuse_value(values, subject, int(rows[np.argmin(is_kept)]))
     return plain
+
+
+def _are_kept(kept: pa.Array, values: pa.Array) -> _Mask:
+    """Where converted values are what they were made of, as far as numbers can be."""
+    if pa.types.is_integer(kept.type):
+        return _are_equal(kept, values)
+    if pa.types.is_floating(kept.type):
+        return np.asarray(pc.fill_null(pc.is_finite(kept), True))
+    return np.ones(len(kept), np.bool_)
 
 
 def _are_equal(kept: pa.Array, values: pa.Array) -> _Mask:
@@ -128,7 +137,7 @@ def _have_equal_signs(kept: pa.Array, values: pa.Array) -> pa.Array:
 def _refuse_value(values: pa.Array, subject: ValueSubject, row: int) -> Never:
     value = to_comparable(values.slice(row, 1))[0].as_py()
     try:
-        coerce_cell(value, subject.type)
+        coerce_cell(tuple(value) if isinstance(value, list) else value, subject.type)
     except ValueError as misfit:
         message = f"{subject.type_name}.{subject.property}: {misfit}"
         raise subject.build_refusal("value", message, row) from misfit
@@ -160,6 +169,15 @@ class RowAssignments:
     def columns(self) -> frozenset[str]:
         """The physical columns that are assigned."""
         return frozenset({*self.cells, *self.computed})
+
+    @property
+    def overwritten(self) -> frozenset[str]:
+        """The physical columns whose old values have no part in the new rows."""
+        values = [
+            expr for each in self.computed.values() for expr in iter_subexpressions(each.value)
+        ]
+        read = {each.property for each in values if isinstance(each, typed_tree.PropertyValue)}
+        return self.columns - {self.shape.columns[name] for name in read}
 
     def assign(self, rows: pa.Table) -> pa.Table:
         """Rows with their new values; all are computed from the old ones."""

@@ -278,10 +278,9 @@ class _MutationRun:
         """Assign values to all rows that satisfy conditions, whatever these are."""
         view, params, conditions = self._view, self._params, update.conditions
         shape, type_key = values.shape, values.shape.type_key
-        kept = [field for field in shape.schema if field.name not in values.columns]
-        plain = [f.name for f in shape.schema if f.name in values.computed or f in kept]
-        plain = [name for name in plain if not is_blob(shape.schema.field(name))]
-        blobs = [field.name for field in kept if is_blob(field)]
+        read = [field for field in shape.schema if field.name not in values.overwritten]
+        plain = [field.name for field in read if not is_blob(field)]
+        blobs = [field.name for field in read if is_blob(field)]
         rows, budget = self._get_pending(type_key), self._budget
         found = find_matching_rows(view, type_key, conditions, params, columns=plain, budget=budget)
         committed = read_with_blobs(

@@ -35,7 +35,7 @@ class EntityValues:
 
     type_key: TypeKey
     ids: pa.Array
-    columns: Mapping[str, pa.Array]
+    columns: Mapping[str, pa.Array | pa.ChunkedArray]
 
 
 def collect_updates(
@@ -99,7 +99,7 @@ def _compute_values(
     type_key: TypeKey,
     rows: SourceRows,
     place: tuple[View, Params, pa.Array | None],
-) -> pa.Array:
+) -> pa.Array | pa.ChunkedArray:
     view, params, ids = place
     type_ = view.types[type_key].properties[assign.property].type
     if type_.is_blob and isinstance(assign.value, typed_tree.ParameterValue):
@@ -111,7 +111,7 @@ def _compute_values(
         field = view.get_shape(type_key).schema.field(
             view.get_shape(type_key).columns[assign.property]
         )
-        return combine_column(repeat_cell(cell, field.type, rows.num_rows))
+        return repeat_cell(cell, field.type, rows.num_rows)
     subject = ValueSubject(type_key.name, assign.property, type_, ids)
     return compute_column(assign.value, subject, rows, params)
 
@@ -137,12 +137,15 @@ def _make_distinct(
         return EntityValues(type_key, ids, columns)
     codes = np.asarray(encoded.indices.to_numpy(), np.int64)
     _, firsts = np.unique(codes, return_index=True)
-    for name, column in values.items():
-        _require_equal(type_key, name, (ids, column, firsts[codes]))
-    kept = pa.array(np.sort(firsts))
-    return EntityValues(
-        type_key, ids.take(kept), {name: each.take(kept) for name, each in columns.items()}
-    )
+    kept, distinct = pa.array(np.sort(firsts)), {}
+    for (name, column), physical in zip(values.items(), columns, strict=True):
+        if is_blob(shape.schema.field(physical)):
+            # It is the same for all rows, and too large to be copied for each.
+            distinct[physical] = column.slice(0, len(kept))
+        else:
+            _require_equal(type_key, name, (ids, column, firsts[codes]))
+            distinct[physical] = column.take(kept)
+    return EntityValues(type_key, ids.take(kept), distinct)
 
 
 def _require_equal(
@@ -150,7 +153,7 @@ def _require_equal(
 ) -> None:
     """Refuse different values for one entity; `firsts` is the first row of the same entity."""
     ids, column, firsts = rows
-    if is_blob(pa.field(name, column.type)) or not len(column):
+    if not len(column):
         return
     codes = compute_order_codes(column)
     differs = codes != codes[firsts]

@@ -96,7 +96,7 @@ class PendingRows:
         """Assign values that are computed from the entity as it is, or from nulls."""
         self._flush_inserted()
         names = {*cells, *assignments.columns}
-        current, is_there = self._align_rows([entity_id], {*cells, *assignments.cells})
+        current, is_there = self._align_rows([entity_id], assignments.overwritten)
         given = {**cells, **assignments.cells}
         if not is_there[0]:
             members = {column: name for name, column in self._shape.columns.items()}
@@ -121,13 +121,13 @@ class PendingRows:
     def write_columns(self, ids: pa.Array, columns: Mapping[str, pa.Array], verb: WriteVerb) -> int:
         """Write entities as a verb says, one column of values for each column that is given."""
         self._flush_inserted()
-        rows, is_there = self._align_rows(ids, columns.keys())
+        schema, is_patch = self._shape.schema, verb is WriteVerb.UPSERT
+        rows, is_there = self._align_rows(ids, columns.keys() if is_patch else schema.names)
         if verb is WriteVerb.CREATE and is_there.any():
             raise self._build_conflict(ids.filter(pa.array(is_there)).to_pylist())
-        if verb is not WriteVerb.UPSERT:
-            schema = self._shape.schema
+        if not is_patch:
             rows = fill_columns(pa.table({ID_COLUMN: ids}), schema)
-        if verb is not WriteVerb.UPSERT or not is_there.all():
+        if not is_patch or not is_there.all():
             names = {column: name for name, column in self._shape.columns.items()}
             require_complete(self._type, {names.get(column, column) for column in columns})
         self._write_batch(self._put_columns(rows, ids, columns))
