@@ -422,7 +422,12 @@ class Branch(BranchReads, BranchMerges):
             return SchemaResult(self._session.uri, plan, None, version, is_dry=True)
         terms = build_terms(None, message=message, key=key)
         expected = arguments.require_optional_text("if_schema", if_schema)
-        operation = MigrationOperation(self._session.resources, text, expected=expected)
+        operation = MigrationOperation(
+            self._session.resources,
+            text,
+            expected=expected,
+            shows_entities=partial(self._session.may_read, self.name),
+        )
         written = write(self._session, self._stream, operation, terms)
         record = written.record
         return SchemaResult(

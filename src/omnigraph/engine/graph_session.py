@@ -18,6 +18,7 @@ from omnigraph.errors import (
     CorruptObjectError,
     GraphClosedError,
     InvalidArgumentError,
+    PolicyDeniedError,
     SnapshotGoneError,
     StorageError,
 )
@@ -111,6 +112,14 @@ class Session:
         if self._stored_query is not None:
             act = act._replace(query=self._stored_query)
         check_types(self._gate, self.actor, act, types)
+
+    def may_read(self, branch: str) -> bool:
+        """Whether the actor may read all of a branch."""
+        try:
+            self.authorize(Act(Action.READ, branch), None)
+        except PolicyDeniedError:
+            return False
+        return True
 
     def authorize_write(self, acts: Iterable[Act], written: Transaction | None) -> None:
         """Ask the gate about the types that a prepared write touches."""

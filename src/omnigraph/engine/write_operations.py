@@ -236,10 +236,18 @@ class MigrationOperation:
 
     may_repeat = True
 
-    def __init__(self, resources: Resources, source: str, *, expected: str | None = None) -> None:
+    def __init__(
+        self,
+        resources: Resources,
+        source: str,
+        *,
+        expected: str | None = None,
+        shows_entities: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._resources = resources
         self._source = source
         self._expected = expected
+        self._shows_entities = shows_entities
         self._catalog = load_catalog(source, mode=resources.environment.mode)
         self._migrated: Migration | None = None
         self._after_sweep = 0
@@ -294,6 +302,7 @@ class MigrationOperation:
             schemas=self._resources.schemas,
             signature=request.signature,
             dialect=choose_plan_dialect(self._resources.environment.mode),
+            shows_entities=self._shows_entities,
         )
         return self._migrated.transaction
 

@@ -9,7 +9,7 @@ them. Other branches keep the schema they have.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -114,7 +114,7 @@ def create_initial_tables(text: SchemaText, *, tables: Tables, schemas: Schemas)
     return GraphCreation(stored, pins)
 
 
-def build_migration(
+def build_migration(  # noqa: PLR0913 — one keyword for each thing it works with
     view: View,
     text: SchemaText,
     *,
@@ -122,15 +122,17 @@ def build_migration(
     schemas: Schemas,
     signature: Signature = NO_SIGNATURE,
     dialect: PlanDialect = "omnigraph",
+    shows_entities: Callable[[], bool] = lambda: True,
 ) -> Migration:
     """The write that brings a schema text into force on the branch of a view.
 
     The text in force gives no write; one that differs from it in comments or layout only gives a
-    write without steps.
+    write without steps. A refusal names entities only to those who may read them.
     """
     plan = plan_on_data(view, text.catalog, dialect=dialect)
     if plan.schema is None or plan.violations:
-        raise MigrationUnsupportedError(plan.refusal or "the schema cannot be brought into force")
+        shown = plan if shows_entities() else plan.without_examples()
+        raise MigrationUnsupportedError(shown.refusal or "the schema cannot be brought into force")
     if not plan.steps and text.source == view.schema.source:
         return Migration(plan, None)
     # Until a record names them, new tables and the schema are garbage.

@@ -12,6 +12,7 @@ from omnigraph import Graph
 from omnigraph.errors import (
     GraphClosedError,
     InvalidArgumentError,
+    MigrationUnsupportedError,
     PolicyDeniedError,
     PolicyInvalidError,
 )
@@ -183,3 +184,35 @@ def test_a_policy_that_is_wrong_or_not_one_is_refused_before_the_graph_is_opened
         omnigraph.open(str(tmp_path / "none.omni"), policy=tmp_path / "p.yaml")
     with pytest.raises(InvalidArgumentError, match="policy"):
         omnigraph.open(str(tmp_path / "none.omni"), policy=3)  # type: ignore[arg-type]  # wrong
+
+
+WRITES_SCHEMAS = """\
+version: 1
+groups:
+  designers: [act-dee]
+rules:
+  - id: designers-apply
+    allow:
+      actors: { group: designers }
+      actions: [schema_apply]
+      target_branch_scope: any
+"""
+
+
+def test_a_refused_schema_names_no_entity_to_an_actor_who_may_not_read(
+    graph: Graph, tmp_path: Path
+) -> None:
+    (tmp_path / "designers.yaml").write_text(WRITES_SCHEMAS)
+    tight = SCHEMA.replace("name: String @key", 'name: String @key @check(name, "^z")', 1)
+    with (
+        omnigraph.open(graph.uri, actor="act-dee", policy=tmp_path / "designers.yaml") as opened,
+        pytest.raises(MigrationUnsupportedError) as refused,
+    ):
+        opened.branch().apply_schema(tight)
+    assert "1 entity contradicts" in str(refused.value)
+    assert "ada" not in str(refused.value)
+    with (
+        omnigraph.open(graph.uri) as plain,
+        pytest.raises(MigrationUnsupportedError, match="'ada'"),
+    ):
+        plain.branch().apply_schema(tight)

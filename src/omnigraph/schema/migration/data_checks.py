@@ -97,7 +97,8 @@ class DataViolation:
         more = "" if len(self.examples) <= _SHOWN_MAX and self.count <= _SHOWN_MAX else ", …"
         verb = "contradicts" if self.count == 1 else "contradict"
         found = f"{self.check.format_count(self.count)} {verb} '{self.check.step}'"
-        return f"[{self.check.code}] {self.check.owner}: {found}: {shown}{more}"
+        shown = f": {shown}{more}" if shown else ""
+        return f"[{self.check.code}] {self.check.owner}: {found}{shown}"
 
     def to_json(self) -> JsonObject:
         """The violation in the document of a plan."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from omnigraph.lang.diagnostics import Finding, Severity
@@ -92,6 +92,11 @@ class MigrationPlan:
         refused = (step.message for step in self.steps if isinstance(step, UnsupportedChange))
         found = "\n".join(violation.message for violation in self.violations or ())
         return next(refused, found or None)
+
+    def without_examples(self) -> MigrationPlan:
+        """The plan for a caller who may not see entities: what contradicts it is only counted."""
+        counted = [replace(each, examples=()) for each in self.violations or ()]
+        return replace(self, violations=tuple(counted))
 
     def __repr__(self) -> str:
         return f"MigrationPlan(steps={len(self.steps)}, supported={self.supported})"
