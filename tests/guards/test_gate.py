@@ -144,6 +144,7 @@ SNAPSHOT = READS | {
     "answer_named": Row(lambda it: it.answer_named(_request()), (read,)),
     "at": Row(lambda it: it.at),
     "branch": Row(lambda it: it.branch),
+    "catalog": Row(lambda it: it.catalog, (read,)),
     "describe": Row(lambda it: it.describe(_request(), analyze=True), (read,)),
     "diff": Row(lambda it: it.diff("draft"), (read, Act(Action.READ, "draft"))),
     "open_for": Row(lambda it: it.open_for(Action.EXPORT, None), (export,)),

@@ -74,7 +74,7 @@ class AsyncSnapshot(AsyncHandle[Snapshot], of=Snapshot):
     """A snapshot whose reads are awaited; the same questions give the same answers for ever."""
 
     IMMEDIATE = ("branch", "uri", "version")
-    HIDDEN = ("answer", "at", "dataset", "describe", "open_for", "type_key", "view")
+    HIDDEN = ("answer", "at", "catalog", "dataset", "describe", "open_for", "type_key", "view")
 
 
 class AsyncDiff(AsyncHandle[Diff], of=Diff):

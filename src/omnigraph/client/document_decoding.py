@@ -18,6 +18,7 @@ from omnigraph.engine.write_results import (
     MutationResult,
     TableInfo,
 )
+from omnigraph.execution.optimizer.explain_plan import Explained, ExplainedRow
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.versioning.record import MAIN_BRANCH
 from omnigraph.writers.merge.property_rules import MixedEntity
@@ -45,6 +46,11 @@ def decode_commit(document: JsonObject) -> Commit:
 def decode_optional_commit(document: JsonObject | None) -> Commit | None:
     """A commit, where there is one."""
     return None if document is None else decode_commit(document)
+
+
+def decode_explained(document: JsonObject) -> Explained:
+    """How a read is answered."""
+    return Explained(tuple(ExplainedRow(**each) for each in document["operators"]))
 
 
 def decode_load(document: JsonObject, *, uri: str) -> LoadResult:

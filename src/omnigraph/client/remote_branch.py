@@ -11,7 +11,12 @@ from omnigraph.client import document_decoding as decoding
 from omnigraph.client.http_transport import Call, HttpTransport, Query
 from omnigraph.client.load_bodies import name_places, read_body
 from omnigraph.client.remote_feed import RemoteBaseline, RemoteFeed
-from omnigraph.client.remote_snapshot import RemoteSnapshot, run_read
+from omnigraph.client.remote_snapshot import (
+    RemoteSnapshot,
+    build_read,
+    explain_read,
+    run_read,
+)
 from omnigraph.client.remote_states import (
     RemoteHandle,
     build_filters,
@@ -33,6 +38,7 @@ from omnigraph.engine.read_requests import QueryText, ReadEngine, read_query_tex
 from omnigraph.engine.refs import StateRef
 from omnigraph.engine.retries import retry_conflicts
 from omnigraph.engine.write_results import LoadResult, MergeResult, MutationResult, SchemaResult
+from omnigraph.execution.optimizer.explain_plan import Explained
 from omnigraph.execution.query_budget import Cancellation
 from omnigraph.execution.result import Result
 from omnigraph.query.query_settings import SettingValue
@@ -85,19 +91,33 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
         """Run a read on the newest snapshot; see `Snapshot.query`."""
         if engine == "spark":
             self._refuse("a read on Spark")
-        source = read_query_text(text)
-        document = {
-            "query": source,
-            "name": name,
-            "params": arguments.normalize_parameters(params),
-            "timeout": timeout,
-            "memory": memory,
-            "settings": None if settings is None else dict(settings),
-            "branch": self._name,
-        }
+        document = build_read(
+            text, name=name, params=params, timeout=timeout, memory=memory, settings=settings
+        )
+        document["branch"] = self._name
+        source = document["query"]
         return run_read(
             self.transport, ("query",), document, source, arguments.require_cancellation(cancel)
         )
+
+    def explain(  # noqa: PLR0913 — one keyword for each decision of the caller
+        self,
+        text: QueryText,
+        *,
+        name: str | None = None,
+        params: Mapping[str, object] | None = None,
+        analyze: bool = True,
+        timeout: float | None = None,
+        memory: int | None = None,
+        settings: Mapping[str, SettingValue] | None = None,
+        cancel: Cancellation | None = None,
+    ) -> Explained:
+        """How a read of the newest snapshot is answered; see `Snapshot.explain`."""
+        document = build_read(
+            text, name=name, params=params, timeout=timeout, memory=memory, settings=settings
+        )
+        document |= {"branch": self._name, "analyze": analyze}
+        return explain_read(self.transport, document, arguments.require_cancellation(cancel))
 
     def mutate(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,

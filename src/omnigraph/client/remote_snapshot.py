@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.client.document_decoding import decode_table
+from omnigraph.client.document_decoding import decode_explained, decode_table
 from omnigraph.client.http_transport import Call, HttpTransport, Query
 from omnigraph.client.remote_states import RemoteHandle
 from omnigraph.client.result_columns import describe_column
@@ -19,10 +19,13 @@ from omnigraph.engine.read_requests import QueryText, ReadEngine, read_query_tex
 from omnigraph.engine.snapshot import EntityKind, Snapshot
 from omnigraph.engine.write_results import TableInfo
 from omnigraph.errors import OmnigraphError, TypeNotFoundError
+from omnigraph.execution.optimizer.explain_plan import Explained
 from omnigraph.execution.query_budget import Cancellation
 from omnigraph.execution.result import Result
 from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.query.query_settings import SettingValue
+from omnigraph.schema import accept_schema, load_catalog
+from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.wire.protocol_names import ARROW, BYTES, JSON, LINES
 
@@ -62,6 +65,11 @@ class RemoteSnapshot(RemoteHandle, Snapshot):  # type: ignore[override]  # see R
         return found
 
     @property
+    def catalog(self) -> Catalog:
+        """The types of that schema."""
+        return accept_schema(load_catalog(self.schema)).schema.catalog
+
+    @property
     def _state(self) -> Query:
         return [("snapshot", self._commit.id)]
 
@@ -80,19 +88,33 @@ class RemoteSnapshot(RemoteHandle, Snapshot):  # type: ignore[override]  # see R
         """Run a read; see `Snapshot.query`."""
         if require_engine(engine) == "spark":
             self._refuse("a read on Spark")
-        source = read_query_text(text)
-        document = {
-            "query": source,
-            "name": name,
-            "params": arguments.normalize_parameters(params),
-            "timeout": timeout,
-            "memory": memory,
-            "settings": None if settings is None else dict(settings),
-            "snapshot": self._commit.id,
-        }
+        document = build_read(
+            text, name=name, params=params, timeout=timeout, memory=memory, settings=settings
+        )
+        document["snapshot"] = self._commit.id
+        source = document["query"]
         return run_read(
             self.transport, ("query",), document, source, arguments.require_cancellation(cancel)
         )
+
+    def explain(  # noqa: PLR0913 — one keyword for each decision of the caller
+        self,
+        text: QueryText,
+        *,
+        name: str | None = None,
+        params: Mapping[str, object] | None = None,
+        analyze: bool = True,
+        timeout: float | None = None,
+        memory: int | None = None,
+        settings: Mapping[str, SettingValue] | None = None,
+        cancel: Cancellation | None = None,
+    ) -> Explained:
+        """How a read is answered; see `Snapshot.explain`."""
+        document = build_read(
+            text, name=name, params=params, timeout=timeout, memory=memory, settings=settings
+        )
+        document |= {"snapshot": self._commit.id, "analyze": analyze}
+        return explain_read(self.transport, document, arguments.require_cancellation(cancel))
 
     def export(self, *, types: Collection[str] | None = None) -> Iterator[bytes]:
         """Everything, or some types, as chunks of whole JSON lines that a load reads back."""
@@ -133,6 +155,37 @@ class RemoteSnapshot(RemoteHandle, Snapshot):  # type: ignore[override]  # see R
 
     def __repr__(self) -> str:
         return f"Snapshot({self._branch!r}, version={self.version}, commit={self._commit.id!r})"
+
+
+def build_read(
+    text: QueryText,
+    *,
+    name: str | None,
+    params: Mapping[str, object] | None,
+    timeout: float | None,
+    memory: int | None,
+    settings: Mapping[str, SettingValue] | None,
+) -> dict[str, Any]:  # Any: JSON values
+    """The body of a read, without its state."""
+    return {
+        "query": read_query_text(text),
+        "name": name,
+        "params": arguments.normalize_parameters(params),
+        "timeout": timeout,
+        "memory": memory,
+        "settings": None if settings is None else dict(settings),
+    }
+
+
+def explain_read(
+    transport: HttpTransport,
+    document: dict[str, Any],  # Any: JSON values
+    cancel: Cancellation | None,
+) -> Explained:
+    """How the server answers a read."""
+    given = {name: value for name, value in document.items() if value is not None}
+    call = Call("POST", ("explain",), document=given, source=given["query"], cancel=cancel)
+    return decode_explained(transport.send(call).read_json())
 
 
 def run_read(

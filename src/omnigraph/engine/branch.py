@@ -265,7 +265,7 @@ class Branch(BranchReads, BranchMerges):
             settings=settings,
             cancel=cancel,
         )
-        return self.snapshot().describe(request, analyze=analyze)
+        return self.snapshot().describe(request, analyze=analyze)[1]
 
     def export(self, *, types: Collection[str] | None = None) -> Iterator[bytes]:
         """Everything, or some types, as chunks of whole JSON lines that a load reads back."""

@@ -477,7 +477,7 @@ def _merge_branches(
 def _explain_query(
     graph: Graph, query: Query, parsed: ParsedFile, *, branch: str, mode: Mode
 ) -> list[JsonObject]:
-    catalog = graph.branch(branch).snapshot().view.catalog
+    catalog = graph.branch(branch).snapshot().catalog
     plan = compile_declaration(query, parsed, catalog, mode=mode).plan
     if not isinstance(plan, ReadPlan):
         raise ExecutionError("explain shows the plan of a read, not of a mutation")

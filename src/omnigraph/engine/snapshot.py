@@ -44,6 +44,7 @@ from omnigraph.rows.networkx_export import to_networkx
 from omnigraph.rows.type_dataset import TypeDataset
 from omnigraph.rows.view import View, table_types_of
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
+from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.schema_shape import JsonObject
 
 if TYPE_CHECKING:
@@ -92,6 +93,11 @@ class Snapshot:
     def schema(self) -> str:
         """The text of the schema that was in force."""
         return self.view.schema.source
+
+    @property
+    def catalog(self) -> Catalog:
+        """The types of the schema that was in force, for the layers below."""
+        return self.view.catalog
 
     @property
     def view(self) -> View:
@@ -194,12 +200,13 @@ class Snapshot:
             settings=settings,
             cancel=cancel,
         )
-        return self.describe(request, analyze=analyze)
+        return self.describe(request, analyze=analyze)[1]
 
-    def describe(self, request: ReadRequest, *, analyze: bool) -> Explained:
-        """How the read of a request is answered, for the layers above."""
+    def describe(self, request: ReadRequest, *, analyze: bool) -> tuple[str, Explained]:
+        """The name of the read of a request, and how it is answered, for the layers above."""
         with self._session.guard_reads(self._at):
-            return self._prepare(request, is_partial=not analyze).explain(analyze=analyze)
+            read = self._prepare(request, is_partial=not analyze)
+            return read.plan.name, read.explain(analyze=analyze)
 
     def _prepare(self, request: ReadRequest, *, is_partial: bool = False) -> PreparedRead:
         view = self.open_for(Action.READ, ())

@@ -14,7 +14,7 @@ from omnigraph.versioning.record import MAIN_BRANCH
 if TYPE_CHECKING:
     from omnigraph.engine import Graph, Result, Snapshot
     from omnigraph.execution.query_budget import Cancellation
-    from omnigraph.wire.wire_requests import ExportRequest, QueryRequest
+    from omnigraph.wire.wire_requests import ExplainRequest, ExportRequest, QueryRequest
 
 JsonObject = dict[str, Any]  # Any: a JSON document
 
@@ -101,6 +101,18 @@ def run_read(state: SelectedState, asked: QueryRequest, bounds: ReadBounds) -> R
     """Run a read on a state."""
     name, result = state.snapshot.answer_named(bounds.build_request(asked))
     return ReadAnswer(name, state.branch, state.commit, state.snapshot.at.commit, result)
+
+
+def explain_read(state: SelectedState, asked: ExplainRequest, bounds: ReadBounds) -> JsonObject:
+    """How a read of a state is answered; to analyze it, it is run: ExplainOutput."""
+    request = bounds.build_request(asked)
+    name, explained = state.snapshot.describe(request, analyze=asked.analyze)
+    return {
+        "query_name": name,
+        "target": {"branch": state.branch, "snapshot": state.commit},
+        "operators": explained.to_dicts(),
+        "graph_commit_id": state.snapshot.at.commit,
+    }
 
 
 def read_schema(

@@ -15,7 +15,7 @@ from omnigraph.wire.protocol_names import ARROW
 
 if TYPE_CHECKING:
     from omnigraph.operations.graph_reads import ReadAnswer, SelectedState
-    from omnigraph.wire.wire_requests import QueryRequest
+    from omnigraph.wire.wire_requests import ExplainRequest, QueryRequest
 
 _ARROW: Final = ARROW.encode()
 _REFUSALS: Final = {"q=0", "q=0.0", "q=0.00", "q=0.000"}
@@ -44,6 +44,15 @@ def prepare_old_query(call: Call) -> tuple[Hashable, Callable[[], Answer]]:
         return answer_json(document)
 
     return ("old", *build_quick_key(call, state, asked)), work
+
+
+def prepare_explanation(call: Call) -> tuple[Hashable, Callable[[], Answer]]:
+    """The same for how a read is answered."""
+    asked: ExplainRequest = call.body
+    graph = call.open_graph()
+    state = graph_reads.select_state(graph, branch=asked.branch, snapshot=asked.snapshot)
+    key = ("explain", asked.analyze, *build_quick_key(call, state, asked))
+    return key, lambda: answer_json(graph_reads.explain_read(state, asked, call.bounds))
 
 
 def build_quick_key(

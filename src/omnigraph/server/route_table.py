@@ -50,6 +50,7 @@ _BINDINGS: Final = {
     "listGraphs": Binding(service_routes.list_graphs, Lane.LOOP),
     "cluster_getSnapshot": Binding(query_routes.get_snapshot),
     "cluster_query": Binding(prepare_read=query_routes.prepare_query),
+    "cluster_explain": Binding(prepare_read=query_routes.prepare_explanation),
     "cluster_export": Binding(change_routes.export, Lane.STREAM),
     "cluster_getSchema": Binding(query_routes.get_schema),
     "cluster_getBlob": Binding(blob_routes.get_blob),

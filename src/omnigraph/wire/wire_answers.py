@@ -78,6 +78,27 @@ class ReadOutput(Answer):
     graph_commit_id: str | None = None
 
 
+class PlanOperatorOutput(Answer):
+    """An operator of a read; without a run, its rows and time are null."""
+
+    operator: str
+    detail: str
+    access: str
+    index: str
+    estimated_rows: UInt64 | None
+    actual_rows: UInt64 | None
+    time_ms: float | None
+
+
+class ExplainOutput(Answer):
+    """How a read is answered: its operators from the result down."""
+
+    query_name: str
+    target: ReadTargetOutput
+    operators: list[PlanOperatorOutput]
+    graph_commit_id: str
+
+
 class CommitOutput(Answer):
     """A commit; the branch of one of `main` is null."""
 

@@ -30,6 +30,12 @@ class QueryRequest(Request):
     settings: JsonObject | None = None
 
 
+class ExplainRequest(QueryRequest):
+    """A read whose operators are wanted; to analyze it, it is run."""
+
+    analyze: bool = True
+
+
 class ReadRequest(QueryRequest):
     """A read as the old route takes it."""
 

@@ -77,6 +77,11 @@ def _list_read_routes() -> Iterator[RouteSpec]:
         failures=(*_GRAPH_FAILURES, 413, 424),
     )  # fmt: skip
     yield RouteSpec(
+        "cluster_explain", "POST", "/explain", "queries", "How a query that reads is answered.",
+        body=requests.ExplainRequest, answers=(answers.ExplainOutput,),
+        failures=(*_GRAPH_FAILURES, 413, 424),
+    )  # fmt: skip
+    yield RouteSpec(
         "cluster_export", "POST", "/export", "queries", "Every entity as a JSON line.",
         body=requests.ExportRequest, answer_media=(LINES,),
         failures=(*_GRAPH_FAILURES, 413, 415),

@@ -30,6 +30,7 @@ rules:
 VOLATILE = {"created_at", "authored_at", "uri", "graph_commit_id", "parent_commit_id"} | {
     *("merged_parent_commit_id", "dataset_path", "published_dataset_version", "snapshot_commit_id"),
     *("resume_cursor", "cursor", "next_page_token", "resolved_snapshot", "etag", "commit"),
+    "time_ms",
 }
 _DRAWN = re.compile(r"\b01[0-9A-HJKMNP-TV-Z]{24}\b")
 # What a read of one state says in both arms, to the last byte.
@@ -67,7 +68,9 @@ def scrub(value: Any, names: set[str] | frozenset[str] = frozenset(VOLATILE)) ->
     match value:
         case dict():
             return {
-                name: "…" if name in names and isinstance(found, str | int) else scrub(found, names)
+                name: "…"
+                if name in names and isinstance(found, str | int | float)
+                else scrub(found, names)
                 for name, found in value.items()
             }
         case list():

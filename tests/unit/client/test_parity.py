@@ -152,6 +152,16 @@ WRITES: dict[str, list[tuple[str, ...]]] = {
         ("snapshot", "--json"),
         ("schema", "apply", "--schema", "{schema}", "--json"),
     ],
+    "explain": [
+        ("explain", "-e", ONE, "--no-run", "--json"),
+        ("explain", "-e", ONE, "--no-run"),
+        ("explain", "-e", ONE, "--no-run", "--snapshot", "1", "--json"),
+        ("explain", "-e", NAMES, "--branch", "review", "--json"),
+        ("explain", "-e", ONE, "--json"),
+        ("explain", "-e", NAMES, "--timeout", "0", "--json"),
+        ("explain", "-e", HIRE),
+        ("query", "-e", f"explain {NAMES}", "--json"),
+    ],
     "statements": [
         ("query", "-e", "branch list", "--json"),
         ("mutate", "-e", "branch create s from main", "--json"),

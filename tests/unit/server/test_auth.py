@@ -43,7 +43,7 @@ def denying(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]
 def governed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server with tokens and a policy."""
     folder = tmp_path_factory.mktemp("served")
-    with serve_people(folder, actors=("ada", "bob"), policy=POLICY) as running:
+    with serve_people(folder, actors=("ada", "bob", "cyd"), policy=POLICY) as running:
         yield running
 
 
@@ -143,6 +143,17 @@ def test_tags_and_reverts_need_the_rights_of_what_they_do(governed: RunningServe
             client.post(f"{G}/cherry-pick", json={"commit": commit}),
         ]
     assert {(each.status_code, each.json()["code"]) for each in refused} == {(403, "forbidden")}
+
+
+def test_a_plan_needs_the_rights_of_its_read(governed: RunningServer) -> None:
+    with governed.connect("bob") as client:
+        plan = client.post(f"{G}/explain", json=READ | {"analyze": False}).json()
+        run = client.post(f"{G}/explain", json=READ | {"timeout": 0})
+        mutation = client.post(f"{G}/explain", json=HIRE)
+    with governed.connect("cyd") as client:
+        denied = client.post(f"{G}/explain", json=READ)
+    assert [each["actual_rows"] for each in plan["operators"]] == [None] * 3
+    assert (run.status_code, mutation.status_code, denied.status_code) == (413, 400, 403)
 
 
 def test_an_open_server_has_no_actor_and_no_security_in_its_contract(tmp_path: Path) -> None:
