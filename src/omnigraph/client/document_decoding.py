@@ -8,6 +8,7 @@ from typing import Any
 from omnigraph.changes.type_difference import Counts
 from omnigraph.engine.arguments import datetime_of
 from omnigraph.engine.commit import Commit
+from omnigraph.engine.diff import TypeSummary
 from omnigraph.engine.entity_changes import EntityChange
 from omnigraph.engine.feed import Block, Cause, ChangesPage, FeedPage
 from omnigraph.engine.retention import Tag
@@ -46,6 +47,13 @@ def decode_commit(document: JsonObject) -> Commit:
 def decode_optional_commit(document: JsonObject | None) -> Commit | None:
     """A commit, where there is one."""
     return None if document is None else decode_commit(document)
+
+
+def decode_summary(document: JsonObject) -> TypeSummary:
+    """How many entities of a type changed."""
+    names = ("inserted", "updated", "deleted")
+    counts = Counts(*(document[name] for name in names))
+    return TypeSummary(document["kind"], document["type"]["id"], document["type"]["name"], counts)
 
 
 def decode_explained(document: JsonObject) -> Explained:
@@ -88,7 +96,7 @@ def decode_merge(document: JsonObject) -> MergeResult:
         target=document["target"],
         actor=document["actor_id"],
         commit=decode_optional_commit(document.get("commit")),
-        done=_decode_summary(document),
+        done=_decode_merged(document),
         branch_deleted=document.get("branch_deleted"),
         branch_delete_error=document.get("branch_delete_error"),
     )
@@ -106,7 +114,7 @@ def decode_tag(document: JsonObject) -> Tag:
     )
 
 
-def _decode_summary(document: JsonObject) -> MergeSummary:
+def _decode_merged(document: JsonObject) -> MergeSummary:
     return MergeSummary(
         counts={
             TypeKey(TypeKind(each["entity_kind"]), each["type_name"]): Counts(
@@ -143,7 +151,7 @@ def decode_table(document: JsonObject) -> TableInfo:
 
 def decode_changes_page(document: JsonObject) -> ChangesPage:
     """A page of what a commit changed."""
-    changes = tuple(map(_decode_change, document["changes"]))
+    changes = tuple(map(decode_change, document["changes"]))
     return ChangesPage(_decode_cause(document["cause"]), changes, document.get("next_page_token"))
 
 
@@ -160,7 +168,7 @@ def decode_feed_page(document: JsonObject) -> FeedPage:
 
 
 def _decode_block(document: JsonObject, cursor: str | None) -> Block:
-    changes = tuple(map(_decode_change, document["changes"]))
+    changes = tuple(map(decode_change, document["changes"]))
     return Block(_decode_cause(document["cause"]), changes, cursor)
 
 
@@ -175,7 +183,8 @@ def _decode_cause(document: JsonObject) -> Cause:
     )
 
 
-def _decode_change(document: JsonObject) -> EntityChange:
+def decode_change(document: JsonObject) -> EntityChange:
+    """One entity that changed."""
     return EntityChange(
         kind=document["kind"],
         type_id=document["type"]["id"],

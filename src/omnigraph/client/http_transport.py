@@ -20,7 +20,7 @@ from omnigraph.client.error_decoding import decode_failure
 from omnigraph.errors import InDoubtError, OmnigraphError, RemoteUnavailableError
 from omnigraph.execution.query_budget import Cancellation
 from omnigraph.http_client import Retries, UnavailableError, open_client
-from omnigraph.wire.protocol_names import JSON
+from omnigraph.wire.protocol_names import JSON, LINES
 
 Json = Any  # Any: whatever JSON holds
 
@@ -205,3 +205,22 @@ class HttpTransport:
 def _build_reply(response: httpx.Response) -> Reply:
     content_type = response.headers.get("content-type", "").partition(";")[0].strip()
     return Reply(response.content, content_type, response.headers)
+
+
+def iter_lines(
+    transport: HttpTransport, segments: tuple[str, ...], document: Json
+) -> Iterator[bytes]:
+    """Chunks of whole lines of an answer."""
+    given = {name: value for name, value in document.items() if value is not None}
+    call = Call("POST", segments, document=given, accept=LINES)
+    rest = b""
+    with transport.stream(call) as chunks:
+        for chunk in chunks:
+            whole, separator, rest_of_chunk = chunk.rpartition(b"\n")
+            if separator:
+                yield rest + whole + separator
+                rest = rest_of_chunk
+            else:
+                rest += chunk
+    if rest:
+        yield rest + b"\n"

@@ -10,6 +10,7 @@ from omnigraph.bulk.task_runner import StageProgress
 from omnigraph.client import document_decoding as decoding
 from omnigraph.client.http_transport import Call, HttpTransport, Query
 from omnigraph.client.load_bodies import name_places, read_body
+from omnigraph.client.remote_diff import RemoteDiff, compute_remote_diff
 from omnigraph.client.remote_feed import RemoteBaseline, RemoteFeed
 from omnigraph.client.remote_snapshot import (
     RemoteSnapshot,
@@ -118,6 +119,24 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
         )
         document |= {"branch": self._name, "analyze": analyze}
         return explain_read(self.transport, document, arguments.require_cancellation(cancel))
+
+    def diff(
+        self,
+        other: StateRef,
+        *,
+        kinds: Collection[str] | None = None,
+        types: Collection[str] | None = None,
+        ops: Collection[str] | None = None,
+        timeout: float | None = None,
+        cancel: Cancellation | None = None,
+    ) -> RemoteDiff:
+        """What another branch has that this one has not: the review before a merge."""
+        parse_filters(kinds, types, ops)
+        document = {"old": self._name, "new": format_state("other", other), "review": True}
+        filters = build_filters(kinds, types, ops)
+        return compute_remote_diff(
+            self.transport, document, filters, timeout=timeout, cancel=cancel
+        )
 
     def mutate(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from omnigraph.client.document_decoding import decode_feed_page
-from omnigraph.client.http_transport import HttpTransport
-from omnigraph.client.remote_snapshot import iter_lines
+from omnigraph.client.http_transport import HttpTransport, iter_lines
 from omnigraph.client.remote_states import build_query
 from omnigraph.engine import feed
 from omnigraph.engine.feed.branch_feed import FromCursor, FromPage, FromStart, Origin

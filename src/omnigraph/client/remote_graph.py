@@ -9,6 +9,7 @@ from typing import Any
 from omnigraph.client import document_decoding as decoding
 from omnigraph.client.http_transport import Call, HttpTransport
 from omnigraph.client.remote_branch import RemoteBranch
+from omnigraph.client.remote_diff import RemoteDiff, compute_remote_diff
 from omnigraph.client.remote_snapshot import RemoteSnapshot, run_read
 from omnigraph.client.remote_states import (
     RemoteHandle,
@@ -23,6 +24,7 @@ from omnigraph.engine.graph import Graph, execute_statement
 from omnigraph.engine.refs import StateRef
 from omnigraph.engine.retention import Tag
 from omnigraph.errors import StoredQueryNotFoundError
+from omnigraph.execution.query_budget import Cancellation
 from omnigraph.execution.result import Result
 from omnigraph.lang.lexer import Mode
 from omnigraph.query.query_settings import SettingValue
@@ -117,6 +119,25 @@ class RemoteGraph(RemoteHandle, Graph):  # type: ignore[override]  # see RemoteH
         name = format_state("commit", commit)
         return decoding.decode_changes_page(
             self.transport.get("commits", name, "changes", query=query)
+        )
+
+    def diff(  # noqa: PLR0913 — one keyword for each decision of the caller
+        self,
+        old: StateRef,
+        new: StateRef,
+        *,
+        kinds: Collection[str] | None = None,
+        types: Collection[str] | None = None,
+        ops: Collection[str] | None = None,
+        timeout: float | None = None,
+        cancel: Cancellation | None = None,
+    ) -> RemoteDiff:
+        """What changed from one state to another, of any branches; see `Graph.diff`."""
+        parse_filters(kinds, types, ops)
+        document = {"old": format_state("old", old), "new": format_state("new", new)}
+        filters = build_filters(kinds, types, ops)
+        return compute_remote_diff(
+            self.transport, document, filters, timeout=timeout, cancel=cancel
         )
 
     def execute(

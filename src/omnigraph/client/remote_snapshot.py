@@ -9,13 +9,16 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.client.document_decoding import decode_explained, decode_table
-from omnigraph.client.http_transport import Call, HttpTransport, Query
-from omnigraph.client.remote_states import RemoteHandle
+from omnigraph.client.http_transport import Call, HttpTransport, Query, iter_lines
+from omnigraph.client.remote_diff import RemoteDiff, compute_remote_diff
+from omnigraph.client.remote_states import RemoteHandle, build_filters, format_state
 from omnigraph.client.result_columns import describe_column
 from omnigraph.engine import arguments
 from omnigraph.engine.blob_reader import Blob
 from omnigraph.engine.commit import Commit
+from omnigraph.engine.entity_changes import parse_filters
 from omnigraph.engine.read_requests import QueryText, ReadEngine, read_query_text, require_engine
+from omnigraph.engine.refs import StateRef
 from omnigraph.engine.snapshot import EntityKind, Snapshot
 from omnigraph.engine.write_results import TableInfo
 from omnigraph.errors import OmnigraphError, TypeNotFoundError
@@ -27,7 +30,7 @@ from omnigraph.query.query_settings import SettingValue
 from omnigraph.schema import accept_schema, load_catalog
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.schema_shape import JsonObject
-from omnigraph.wire.protocol_names import ARROW, BYTES, JSON, LINES
+from omnigraph.wire.protocol_names import ARROW, BYTES, JSON
 
 
 class RemoteSnapshot(RemoteHandle, Snapshot):  # type: ignore[override]  # see RemoteHandle
@@ -122,6 +125,19 @@ class RemoteSnapshot(RemoteHandle, Snapshot):  # type: ignore[override]  # see R
         document = {"snapshot": self._commit.id, "type_names": names}
         return iter_lines(self.transport, ("export",), document)
 
+    def diff(
+        self,
+        new: StateRef,
+        *,
+        kinds: Collection[str] | None = None,
+        types: Collection[str] | None = None,
+        ops: Collection[str] | None = None,
+    ) -> RemoteDiff:
+        """What changed from this state to another one; see `Graph.diff`."""
+        parse_filters(kinds, types, ops)
+        document = {"old": self._commit.id, "new": format_state("new", new)}
+        return compute_remote_diff(self.transport, document, build_filters(kinds, types, ops))
+
     def blob(
         self,
         kind: EntityKind,
@@ -212,25 +228,6 @@ def _build_table(document: dict[str, Any]) -> pa.Table:  # Any: JSON values
     rows = document["rows"]
     names = document.get("columns") or sorted({name for row in rows for name in row})
     return pa.table({name: pa.array([row.get(name) for row in rows]) for name in names})
-
-
-def iter_lines(
-    transport: HttpTransport, segments: tuple[str, ...], document: JsonObject
-) -> Iterator[bytes]:
-    """Chunks of whole lines of an answer."""
-    given = {name: value for name, value in document.items() if value is not None}
-    call = Call("POST", segments, document=given, accept=LINES)
-    rest = b""
-    with transport.stream(call) as chunks:
-        for chunk in chunks:
-            whole, separator, rest_of_chunk = chunk.rpartition(b"\n")
-            if separator:
-                yield rest + whole + separator
-                rest = rest_of_chunk
-            else:
-                rest += chunk
-    if rest:
-        yield rest + b"\n"
 
 
 class _RemoteBytes:

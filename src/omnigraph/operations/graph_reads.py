@@ -33,14 +33,15 @@ class ReadBounds:
             asked.query,
             name=asked.name,
             params=asked.params,
-            timeout=_choose_smaller(asked.timeout, self.timeout_s),
-            memory=_choose_smaller(asked.memory, self.memory_bytes),
+            timeout=choose_smaller(asked.timeout, self.timeout_s),
+            memory=choose_smaller(asked.memory, self.memory_bytes),
             settings=asked.settings,
             cancel=self.cancel,
         )
 
 
-def _choose_smaller(asked: Any, allowed: Any) -> Any:  # Any: seconds or bytes
+def choose_smaller(asked: Any, allowed: Any) -> Any:  # Any: seconds or bytes
+    """What is asked for, or what is allowed if that is less."""
     if asked is None or allowed is None:
         return allowed if asked is None else asked
     return min(asked, allowed)

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from omnigraph.errors import CommitNotFoundError, InvalidArgumentError, PolicyDeniedError
-from omnigraph.operations.graph_reads import require_read
+from omnigraph.operations.graph_reads import ReadBounds, choose_smaller, require_read
 from omnigraph.policy.acts import Act, Action
 from omnigraph.versioning.record import MAIN_BRANCH
 
 if TYPE_CHECKING:
-    from omnigraph.engine import Baseline, Graph
-    from omnigraph.wire.wire_requests import ChangeBaselineRequest, ChangesQuery, FeedQuery
+    from omnigraph.engine import Baseline, Diff, Graph
+    from omnigraph.wire.wire_requests import (
+        ChangeBaselineRequest,
+        ChangesQuery,
+        DiffRequest,
+        FeedQuery,
+    )
 
 JsonObject = dict[str, Any]  # Any: a JSON document
 
@@ -64,6 +71,33 @@ def poll_changes(graph: Graph, asked: FeedQuery) -> JsonObject:
         ops=asked.op,
     )
     return page.to_json()
+
+
+def begin_diff(graph: Graph, asked: DiffRequest, bounds: ReadBounds) -> Iterator[bytes]:
+    """What changed between two states: a line of commits and counts, then a line per entity.
+
+    The states are compared within the bounds; to take the changes may last longer.
+    """
+    if asked.review:
+        require_read(graph, asked.old)
+        compare = graph.branch(asked.old).diff
+    else:
+        compare = partial(graph.diff, asked.old)
+    found = compare(
+        asked.new,
+        kinds=asked.kind,
+        types=asked.type,
+        ops=asked.op,
+        timeout=choose_smaller(asked.timeout, bounds.timeout_s),
+        cancel=bounds.cancel,
+    )
+    return _iter_diff(replace(found, check_interrupts=lambda: None), is_whole=not asked.summary)
+
+
+def _iter_diff(found: Diff, *, is_whole: bool) -> Iterator[bytes]:
+    yield orjson.dumps(found.header()) + b"\n"
+    if is_whole:
+        yield from found.to_json_lines()
 
 
 def begin_baseline(graph: Graph, asked: ChangeBaselineRequest) -> Iterator[bytes]:

@@ -25,6 +25,12 @@ def poll_changes(call: Call) -> Answer:
     return answer_json(history_reads.poll_changes(call.open_graph(), call.query))
 
 
+def diff_states(call: Call) -> StreamedAnswer:
+    """What changed between two states."""
+    lines = history_reads.begin_diff(call.open_graph(), call.body, call.bounds)
+    return StreamedAnswer(_start(lines), lambda: None, _LINES_UTF8)
+
+
 def capture_baseline(call: Call) -> StreamedAnswer:
     """Every entity, and the cursor after them."""
     chunks = history_reads.begin_baseline(call.open_graph(), call.body)

@@ -155,6 +155,8 @@ class HttpApp:
             return await binding.ask(call, receive)
         if binding.prepare_read is not None:
             return await self._run_read(call, binding, receive)
+        if binding.is_bounded:
+            return await self._run_bounded(call, binding, receive)
         handle = binding.handle
         assert handle is not None, "a route has a handler"
         if binding.write_act is None:
@@ -174,11 +176,25 @@ class HttpApp:
         _authorize(call, write_act(call))
         return await self._lanes.run(binding.lane, lambda: handle(call))
 
+    async def _run_bounded(
+        self, call: Call, binding: Binding, receive: Receive
+    ) -> Answer | StreamedAnswer:
+        """Do the work of a request within the bounds of a read."""
+        handle = binding.handle
+        assert handle is not None, "a route has a handler"
+        cancel = Cancellation()
+        call.bounds = self._bound_read(cancel)
+        with call_when_gone(receive, cancel.cancel):
+            return await self._lanes.run(binding.lane, lambda: handle(call))
+
+    def _bound_read(self, cancel: Cancellation) -> ReadBounds:
+        return ReadBounds(self._settings.read_s_max, self._settings.read_bytes_max, cancel)
+
     async def _run_read(self, call: Call, binding: Binding, receive: Receive) -> Answer:
         prepare = binding.prepare_read
         assert prepare is not None, "the read has two steps"
         cancel = Cancellation()
-        bounds = ReadBounds(self._settings.read_s_max, self._settings.read_bytes_max, cancel)
+        bounds = self._bound_read(cancel)
         call.bounds = bounds
         if call.target.is_local:
             key, work = prepare(call)

@@ -33,3 +33,5 @@ class Binding:
     # Answers in the event loop, and reads the body itself.
     ask: Callable[[Call, Receive], Awaitable[Answer]] | None = None
     is_load: bool = False
+    # Its work has the bounds of a read, and ends when the client goes away.
+    is_bounded: bool = False

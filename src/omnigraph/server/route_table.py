@@ -101,6 +101,7 @@ _BINDINGS: Final = {
     "cluster_listCommits": Binding(query_routes.list_commits),
     "cluster_getCommit": Binding(query_routes.get_commit),
     "cluster_getCommitChanges": Binding(change_routes.get_commit_changes),
+    "cluster_diffStates": Binding(change_routes.diff_states, Lane.STREAM, is_bounded=True),
     "cluster_pollChanges": Binding(change_routes.poll_changes),
     "cluster_captureChangeBaseline": Binding(change_routes.capture_baseline, Lane.STREAM),
     # Old names, for clients that still use them.

@@ -150,6 +150,19 @@ class ExportRequest(ClosedRequest):
     type_names: list[str] | None = None
 
 
+class DiffRequest(ClosedRequest):
+    """Two states to compare; a review compares `new` with where it left the branch `old`."""
+
+    old: str
+    new: str
+    review: bool = False
+    summary: bool = Field(False, description="Answer the first line only.")
+    kind: list[EntityKindOutput] | None = None
+    type: list[str] | None = None
+    op: list[ChangeOpOutput] | None = None
+    timeout: float | None = Field(None, ge=0, description="Seconds to compare the states in.")
+
+
 class ChangeBaselineRequest(ClosedRequest):
     """Which entities and later changes are wanted."""
 

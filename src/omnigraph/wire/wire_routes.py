@@ -221,6 +221,12 @@ def _list_change_routes() -> Iterator[RouteSpec]:
         failures=_CHANGE_FAILURES, failure=ChangeErrorOutput,
     )  # fmt: skip
     yield RouteSpec(
+        "cluster_diffStates", "POST", "/diff", "changes",
+        "What changed between two states: commits and counts, then a line for each entity.",
+        body=requests.DiffRequest, answer_media=(LINES,),
+        failures=(*_CHANGE_FAILURES, 415), failure=ChangeErrorOutput,
+    )  # fmt: skip
+    yield RouteSpec(
         "cluster_pollChanges", "GET", "/changes", "changes", "A page of what was committed.",
         query=requests.FeedQuery, answers=(changes.ChangeFeedOutput,),
         failures=_CHANGE_FAILURES, failure=ChangeErrorOutput,

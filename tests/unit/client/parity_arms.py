@@ -45,6 +45,11 @@ class Arms:
     url: str
     folder: Path
 
+    @property
+    def graph_url(self) -> str:
+        """The address of the copy that is served."""
+        return f"{self.url}/graphs/people"
+
     def run(self, *line: object) -> tuple[Result, Result]:
         """The same command on both: embedded, and remote."""
         given = [str(each) for each in line]

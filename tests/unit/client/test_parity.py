@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import omnigraph
+from omnigraph.engine import Diff
+from omnigraph.errors import QueryCancelledError, QueryTimeoutError
+from omnigraph.execution.query_budget import Cancellation
 from unit.client.parity_arms import EXACT, Arms, drop_ids, open_arms, read, scrub
 
 NAMES = "query names() { match { $p: Person } return { $p.name, $p.age } order { $p.name } }"
@@ -38,6 +42,13 @@ READS: dict[str, tuple[str, ...]] = {
     "commit changes": ("commit", "changes", "main", "--json"),
     "commit changes in pages": ("commit", "changes", "main", "--limit", "1", "--json"),
     "commit changes filtered": ("commit", "changes", "review", "--kind", "node", "--json"),
+    "diff": ("diff", "0", "main", "--json"),
+    "diff as text": ("diff", "main", "review"),
+    "diff of a branch": ("diff", "review", "--json"),
+    "diff without a difference": ("diff", "main", "main"),
+    "diff in counts": ("diff", "0", "review", "--stat", "--json"),
+    "diff filtered": ("diff", "0", "main", "--kind", "edge", "--op", "insert", "--json"),
+    "diff as a page": ("diff", "0", "review", "--type", "Person", "--html"),
     "changes poll": ("changes", "poll", "--start", "beginning", "--json"),
     "changes poll in pages": ("changes", "poll", "--start", "beginning", "--limit", "1", "--json"),
     "changes poll from now": ("changes", "poll", "--json"),
@@ -65,6 +76,9 @@ FAILURES = {
     "blob of another property": ("blob", "get", "node", "Person", "ada", "age"),
     "blob beyond its end": ("blob", "get", *BLOB, "--offset", "99"),
     "changes of the first commit": ("commit", "changes", "0", "--json"),
+    "diff of an unknown commit": ("diff", "main", "gone", "--json"),
+    "diff into an unknown branch": ("diff", "gone", "main", "--review"),
+    "diff of an unknown type": ("diff", "0", "main", "--type", "Nothing", "--json"),
     "cursor of nothing": ("changes", "poll", "--cursor", "nonsense", "--json"),
 }
 # Sequences of writes: each step is compared, without ids, times and addresses.
@@ -242,6 +256,25 @@ def test_a_baseline_is_the_same_file_with_the_same_handshake(shared: Arms) -> No
         handshakes.append(json.loads(result.stdout))
     assert files[0].read_bytes() == files[1].read_bytes()
     assert handshakes[0] == handshakes[1]
+
+
+def test_a_diff_is_the_same_in_python(shared: Arms) -> None:
+    with omnigraph.open(shared.store) as local, omnigraph.connect(shared.graph_url) as served:
+        ours, theirs = local.diff(0, "review"), served.diff(0, "review")
+        assert isinstance(theirs, Diff)
+        assert list(theirs) == list(ours)
+        assert (len(theirs), bool(theirs), repr(theirs)) == (len(ours), True, repr(ours))
+        assert theirs.to_json() == ours.to_json()
+        assert theirs.to_arrow() == ours.to_arrow()
+        assert b"".join(theirs.to_json_lines()) == b"".join(ours.to_json_lines())
+        assert str(served.snapshot("main").diff("review")) == str(local.diff("main", "review"))
+        with pytest.raises(QueryTimeoutError):
+            served.diff(0, "review", timeout=0)
+        stopped = Cancellation()
+        begun = served.diff(0, "review", cancel=stopped)
+        stopped.cancel()
+        with pytest.raises(QueryCancelledError):
+            list(begun)
 
 
 @pytest.mark.parametrize(

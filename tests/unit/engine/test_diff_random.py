@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from contextlib import suppress
@@ -133,7 +134,10 @@ def test_any_two_states_differ_in_what_their_exports_differ_in(
             life.step()
         for _ in range(30):
             old, new = chance.choice(life.states), chance.choice(life.states)
-            found = told(graph.diff(old, new))
+            diff = graph.diff(old, new)
+            lines = b"".join(diff.to_json_lines()).splitlines()
+            assert list(map(json.loads, lines)) == [each.to_json() for each in diff]
+            found = told(diff)
             assert _without_lost(found, new) == _without_lost(expected(old, new), new)
 
 

@@ -204,6 +204,24 @@ def test_a_forbidden_commit_is_as_unknown_as_one_that_is_not_there(
     assert bodies[0] == bodies[1]
 
 
+def test_a_diff_needs_the_right_to_read_both_states(governed: RunningServer) -> None:
+    states = {"old": "0", "new": "main"}
+    reviewed = {"old": "main", "new": "main", "review": True}
+    with governed.connect("bob") as client:
+        lines = client.post(f"{G}/diff", json=states).text.splitlines()
+        header, *changes = map(json.loads, lines)
+        counted = client.post(f"{G}/diff", json=states | {"summary": True}).text.splitlines()
+        stopped = client.post(f"{G}/diff", json=states | {"timeout": 0})
+        unknown = client.post(f"{G}/diff", json=states | {"old": "gone", "review": True})
+    assert counted == lines[:1]
+    assert sum(each["inserted"] for each in header["summary"]) == len(changes)
+    assert (stopped.status_code, unknown.status_code) == (413, 404)
+    for actor in ("cyd", "dan"):
+        with governed.connect(actor) as client:
+            assert client.post(f"{G}/diff", json=states).status_code == 403
+            assert client.post(f"{G}/diff", json=reviewed).status_code == 403
+
+
 def test_the_branch_of_a_feed_is_trimmed_before_the_policy_is_asked(
     governed: RunningServer,
 ) -> None:

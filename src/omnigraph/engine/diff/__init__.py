@@ -8,6 +8,6 @@ the same diff at any time; values are read on demand, a bounded number at a time
     diff_format   its lines for people, and its HTML for browsers and notebooks
 """
 
-from omnigraph.engine.diff.graph_diff import Diff, TypeSummary, compute_diff
+from omnigraph.engine.diff.graph_diff import COLUMNS, Diff, TypeSummary, compute_diff
 
-__all__ = ["Diff", "TypeSummary", "compute_diff"]
+__all__ = ["COLUMNS", "Diff", "TypeSummary", "compute_diff"]

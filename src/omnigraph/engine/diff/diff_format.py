@@ -36,10 +36,10 @@ def format_lines(diff: Diff, *, changes_max: int | None) -> Iterator[str]:
         return
     if diff.schema_changes:
         yield from ("", "schema", *map(escape_unprintable, diff.schema_changes))
-    if diff.parts:
+    if diff.summary:
         yield ""
         yield from _format_summary(diff)
-    if diff.parts and changes_max != 0:
+    if diff.summary and changes_max != 0:
         yield ""
     for change in islice(diff, changes_max):
         yield from format_change(change)
@@ -117,7 +117,7 @@ def render_html_parts(diff: Diff, *, changes_max: int | None) -> Iterator[str]:
         yield "<p>no changes</p>"
     if diff.schema_changes:
         yield f"<pre>{escape(chr(10).join(diff.schema_changes))}</pre>"
-    if diff.parts:
+    if diff.summary:
         yield _render_summary(diff)
         yield f"<table><thead>{_HEAD}</thead><tbody>"
         yield from map(_render_rows, islice(diff, changes_max))

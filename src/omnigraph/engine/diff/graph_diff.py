@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from difflib import unified_diff
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph import versioning
 from omnigraph.changes.type_difference import (
@@ -34,6 +36,7 @@ from omnigraph.engine.graph_session import Session
 from omnigraph.errors import CommitNotFoundError
 from omnigraph.execution.query_budget import Budget
 from omnigraph.policy.acts import Act, Action
+from omnigraph.rows.json_encoding import TEXT, concatenate_texts, quote_json_strings
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKind
 from omnigraph.schema.schema_shape import JsonObject
@@ -45,7 +48,7 @@ IMAGE_BYTES: Final = 8 * 1024 * 1024
 GROWTH_MAX: Final = 16
 
 _WORDS: Final = pa.array([op.word for op in Op])
-_COLUMNS: Final = pa.schema(
+COLUMNS: Final = pa.schema(
     [
         ("kind", pa.utf8()),
         ("type_id", pa.utf8()),
@@ -108,7 +111,7 @@ class Diff:
     @property
     def counts(self) -> Counts:
         """How many entities changed, over all types."""
-        each = [part.counts for part in self.parts]
+        each = [type_.counts for type_ in self.summary]
         return Counts(
             sum(counts.inserted for counts in each),
             sum(counts.updated for counts in each),
@@ -122,11 +125,12 @@ class Diff:
         return f"Diff({self.old.id!r} to {self.new.id!r}, {changed}{schema})"
 
     def __len__(self) -> int:
-        return sum(map(len, self.parts))
+        counts = self.counts
+        return counts.inserted + counts.updated + counts.deleted
 
     def __bool__(self) -> bool:
         """Whether anything is different, be it only the schema."""
-        return bool(self.parts or self.schema_changes)
+        return bool(self.summary or self.schema_changes)
 
     def __iter__(self) -> Iterator[EntityChange]:
         for piece in self._read_pieces():
@@ -140,8 +144,12 @@ class Diff:
     def to_arrow(self) -> pa.Table:
         """A row per change: kind, type_id, type_name, id, op, and the images as JSON text."""
         return pa.Table.from_batches(
-            [_build_batch(piece) for piece in self._read_pieces()], schema=_COLUMNS
+            [_build_batch(piece) for piece in self._read_pieces()], schema=COLUMNS
         )
+
+    def to_json_lines(self) -> Iterator[bytes]:
+        """Every change as chunks of whole JSON lines, the documents of `EntityChange.to_json`."""
+        return map(_encode_lines, self._read_pieces())
 
     def to_json(self) -> JsonObject:
         """The document of a diff, with every change."""
@@ -257,7 +265,20 @@ def _build_batch(piece: _ImageBatch) -> pa.RecordBatch:
         piece.before,
         piece.after,
     ]
-    return pa.record_batch(columns, schema=_COLUMNS)
+    return pa.record_batch(columns, schema=COLUMNS)
+
+
+def _encode_lines(piece: _ImageBatch) -> bytes:
+    part = piece.part
+    type_ = {"id": part.pair.type_id, "name": part.type_key.name}
+    head = json.dumps({"kind": str(part.kind), "type": type_}, ensure_ascii=False)[:-1]
+    images = [
+        pc.fill_null(concatenate_texts(f',"{side}":', texts), "")
+        for side, texts in (("before", piece.before), ("after", piece.after))
+    ]
+    ids, ops = quote_json_strings(part.ids), _WORDS.take(pa.array(part.ops)).cast(TEXT)
+    lines = concatenate_texts(f'{head},"id":', ids, ',"op":"', ops, '"', *images, "}\n")
+    return "".join(lines.to_pylist()).encode()
 
 
 def _find_commit(session: Session, at: versioning.Snapshot) -> Commit:
