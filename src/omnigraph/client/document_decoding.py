@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from omnigraph.engine.arguments import datetime_of
 from omnigraph.engine.commit import Commit
 from omnigraph.engine.diff import TypeSummary
 from omnigraph.engine.entity_changes import EntityChange
+from omnigraph.engine.entity_history import EntityVersion
 from omnigraph.engine.feed import Block, Cause, ChangesPage, FeedPage
 from omnigraph.engine.retention import Tag
 from omnigraph.engine.write_results import (
@@ -59,6 +61,14 @@ def decode_summary(document: JsonObject) -> TypeSummary:
 def decode_explained(document: JsonObject) -> Explained:
     """How a read is answered."""
     return Explained(tuple(ExplainedRow(**each) for each in document["operators"]))
+
+
+def decode_version(line: bytes) -> EntityVersion:
+    """What a commit made of an entity."""
+    document = json.loads(line)
+    images = document.get("before"), document.get("after")
+    commit, changed = decode_commit(document["commit"]), tuple(document["changed"])
+    return EntityVersion(commit, document["op"], *images, changed)
 
 
 def decode_load(document: JsonObject, *, uri: str) -> LoadResult:

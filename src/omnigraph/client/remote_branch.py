@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.bulk.task_runner import StageProgress
 from omnigraph.client import document_decoding as decoding
-from omnigraph.client.http_transport import Call, HttpTransport, Query
+from omnigraph.client.http_transport import Call, HttpTransport, Query, iter_lines
 from omnigraph.client.load_bodies import name_places, read_body
 from omnigraph.client.remote_diff import RemoteDiff, compute_remote_diff
 from omnigraph.client.remote_feed import RemoteBaseline, RemoteFeed
@@ -20,6 +21,7 @@ from omnigraph.client.remote_snapshot import (
 )
 from omnigraph.client.remote_states import (
     RemoteHandle,
+    build_entity,
     build_filters,
     build_query,
     format_state,
@@ -28,6 +30,7 @@ from omnigraph.engine import arguments, feed
 from omnigraph.engine.branch import Branch
 from omnigraph.engine.commit import Commit
 from omnigraph.engine.entity_changes import parse_filters
+from omnigraph.engine.entity_history import EntityVersion
 from omnigraph.engine.load_dispatch import (
     AnySource,
     DialectName,
@@ -38,6 +41,7 @@ from omnigraph.engine.load_dispatch import (
 from omnigraph.engine.read_requests import QueryText, ReadEngine, read_query_text
 from omnigraph.engine.refs import StateRef
 from omnigraph.engine.retries import retry_conflicts
+from omnigraph.engine.snapshot import EntityKind
 from omnigraph.engine.write_results import LoadResult, MergeResult, MutationResult, SchemaResult
 from omnigraph.execution.optimizer.explain_plan import Explained
 from omnigraph.execution.query_budget import Cancellation
@@ -45,6 +49,7 @@ from omnigraph.execution.result import Result
 from omnigraph.query.query_settings import SettingValue
 from omnigraph.schema import accept_schema, load_catalog
 from omnigraph.schema.migration import MigrationPlan, plan_migration
+from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.wire.protocol_names import IF_COMMIT_HEADER, JSON, LINES
 from omnigraph.writers.inputs import Progress
 from omnigraph.writers.merge.conflict_kinds import parse_preferences
@@ -137,6 +142,25 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
         return compute_remote_diff(
             self.transport, document, filters, timeout=timeout, cancel=cancel
         )
+
+    def history(
+        self, type_name: str, entity_id: str, *, kind: EntityKind | None = None
+    ) -> Iterator[EntityVersion]:
+        """What commits made of one entity, newest first, with those that merges brought."""
+        document = {"branch": self._name, **build_entity(type_name, entity_id, kind)}
+        chunks = iter_lines(self.transport, ("history",), document)
+        # What is wrong with the request shows now, and not when the first version is taken.
+        started = chain([next(chunks, b"")], chunks)
+        return (decoding.decode_version(line) for each in started for line in each.splitlines())
+
+    def blame(
+        self, type_name: str, entity_id: str, *, kind: EntityKind | None = None
+    ) -> dict[str, Commit | None]:
+        """The commit that gave each property of an entity its value; None if it is gone."""
+        document = {"branch": self._name, **build_entity(type_name, entity_id, kind)}
+        found = self.transport.send(Call("POST", ("blame",), document=document)).read_json()
+        commits: JsonObject = found["properties"]
+        return {name: decoding.decode_optional_commit(each) for name, each in commits.items()}
 
     def mutate(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,

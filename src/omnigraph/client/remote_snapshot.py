@@ -11,7 +11,7 @@ import pyarrow as pa
 from omnigraph.client.document_decoding import decode_explained, decode_table
 from omnigraph.client.http_transport import Call, HttpTransport, Query, iter_lines
 from omnigraph.client.remote_diff import RemoteDiff, compute_remote_diff
-from omnigraph.client.remote_states import RemoteHandle, build_filters, format_state
+from omnigraph.client.remote_states import RemoteHandle, build_entity, build_filters, format_state
 from omnigraph.client.result_columns import describe_column
 from omnigraph.engine import arguments
 from omnigraph.engine.blob_reader import Blob
@@ -21,7 +21,7 @@ from omnigraph.engine.read_requests import QueryText, ReadEngine, read_query_tex
 from omnigraph.engine.refs import StateRef
 from omnigraph.engine.snapshot import EntityKind, Snapshot
 from omnigraph.engine.write_results import TableInfo
-from omnigraph.errors import OmnigraphError, TypeNotFoundError
+from omnigraph.errors import EntityNotFoundError, OmnigraphError, TypeNotFoundError
 from omnigraph.execution.optimizer.explain_plan import Explained
 from omnigraph.execution.query_budget import Cancellation
 from omnigraph.execution.result import Result
@@ -148,6 +148,17 @@ class RemoteSnapshot(RemoteHandle, Snapshot):  # type: ignore[override]  # see R
         """The blob of a property; one that is null or missing is not found."""
         fields = {"entity": kind, "type": type_name, "id": entity_id, "property": property}
         return open_blob(self.transport, [*fields.items(), *self._state])
+
+    def entity(
+        self, type_name: str, entity_id: str, *, kind: EntityKind | None = None
+    ) -> JsonObject | None:
+        """One entity as the change feed shows it: `properties` and, for an edge, `endpoints`."""
+        fields = build_entity(type_name, entity_id, kind)
+        try:
+            found: JsonObject = self.transport.get("entity", query=[*fields.items(), *self._state])
+        except EntityNotFoundError:
+            return None
+        return found
 
     def count(self, type_name: str, kind: EntityKind | None = None) -> int:
         """How many entities a type has; of a node and an edge type of one name, the nodes."""

@@ -76,6 +76,13 @@ def _format_field(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def build_entity(type_name: object, entity_id: object, kind: object) -> dict[str, str]:
+    """An entity by the names that requests have for it."""
+    given = {"type": require_text("type_name", type_name)}
+    given["id"] = require_text("entity_id", entity_id)
+    return given if kind is None else {**given, "kind": require_text("kind", kind)}
+
+
 def build_filters(
     kinds: Collection[str] | None, types: Collection[str] | None, ops: Collection[str] | None
 ) -> dict[str, list[str]]:

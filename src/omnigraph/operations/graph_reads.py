@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.read_requests import ReadRequest, build_read_request
-from omnigraph.errors import InvalidArgumentError
+from omnigraph.errors import EntityNotFoundError, InvalidArgumentError
 from omnigraph.policy.acts import Act, Action
 from omnigraph.versioning.record import MAIN_BRANCH
 
 if TYPE_CHECKING:
     from omnigraph.engine import Graph, Result, Snapshot
+    from omnigraph.engine.snapshot import EntityKind
     from omnigraph.execution.query_budget import Cancellation
-    from omnigraph.wire.wire_requests import ExplainRequest, ExportRequest, QueryRequest
+    from omnigraph.wire.wire_enums import EntityKindOutput
+    from omnigraph.wire.wire_requests import ExplainRequest, ExportRequest, ImageQuery, QueryRequest
 
 JsonObject = dict[str, Any]  # Any: a JSON document
 
@@ -125,6 +127,20 @@ def read_schema(
         return {"schema_source": graph.branch().schema}
     state = select_state(graph, branch=branch, snapshot=snapshot)
     return {"schema_source": state.snapshot.schema}
+
+
+def read_entity(graph: Graph, asked: ImageQuery) -> JsonObject:
+    """The values of one entity: EntityImageOutput."""
+    state = select_state(graph, branch=asked.branch, snapshot=asked.snapshot)
+    found = state.snapshot.entity(asked.type, asked.id, kind=name_kind(asked.kind))
+    if found is None:
+        raise EntityNotFoundError(asked.type, asked.id)
+    return found
+
+
+def name_kind(kind: EntityKindOutput | None) -> EntityKind | None:
+    """A kind as the engine calls it."""
+    return None if kind is None else kind.value
 
 
 def begin_export(graph: Graph, asked: ExportRequest) -> Iterator[bytes]:

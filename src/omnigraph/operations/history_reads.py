@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from omnigraph.errors import CommitNotFoundError, InvalidArgumentError, PolicyDeniedError
-from omnigraph.operations.graph_reads import ReadBounds, choose_smaller, require_read
+from omnigraph.operations.graph_reads import ReadBounds, choose_smaller, name_kind, require_read
 from omnigraph.policy.acts import Act, Action
 from omnigraph.versioning.record import MAIN_BRANCH
+from omnigraph.wire.json_rows import encode_document
 
 if TYPE_CHECKING:
-    from omnigraph.engine import Baseline, Diff, Graph
+    from omnigraph.engine import Baseline, Branch, Diff, Graph
     from omnigraph.wire.wire_requests import (
         ChangeBaselineRequest,
         ChangesQuery,
         DiffRequest,
+        EntityBlameRequest,
+        EntityHistoryRequest,
         FeedQuery,
     )
 
@@ -98,6 +102,26 @@ def _iter_diff(found: Diff, *, is_whole: bool) -> Iterator[bytes]:
     yield orjson.dumps(found.header()) + b"\n"
     if is_whole:
         yield from found.to_json_lines()
+
+
+def iter_history(graph: Graph, asked: EntityHistoryRequest) -> Iterator[bytes]:
+    """What commits made of an entity: a line for each, newest first."""
+    branch = _open_branch(graph, asked)
+    versions = branch.history(asked.type, asked.id, kind=name_kind(asked.kind))
+    return (encode_document(each.to_json()) + b"\n" for each in islice(versions, asked.limit))
+
+
+def read_blame(graph: Graph, asked: EntityBlameRequest) -> JsonObject:
+    """The commit that gave each property of an entity its value: BlameOutput."""
+    found = _open_branch(graph, asked).blame(asked.type, asked.id, kind=name_kind(asked.kind))
+    commits = {name: None if each is None else each.to_json() for name, each in found.items()}
+    return {"type": asked.type, "id": asked.id, "properties": commits}
+
+
+def _open_branch(graph: Graph, asked: EntityBlameRequest) -> Branch:
+    name = MAIN_BRANCH if asked.branch is None else asked.branch
+    require_read(graph, name)
+    return graph.branch(name)
 
 
 def begin_baseline(graph: Graph, asked: ChangeBaselineRequest) -> Iterator[bytes]:

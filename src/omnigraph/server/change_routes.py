@@ -31,6 +31,17 @@ def diff_states(call: Call) -> StreamedAnswer:
     return StreamedAnswer(_start(lines), lambda: None, _LINES_UTF8)
 
 
+def get_history(call: Call) -> StreamedAnswer:
+    """What commits made of an entity."""
+    lines = history_reads.iter_history(call.open_graph(), call.body)
+    return StreamedAnswer(_start(lines), lambda: None, _LINES_UTF8)
+
+
+def get_blame(call: Call) -> Answer:
+    """The commit that gave each property of an entity its value."""
+    return answer_json(history_reads.read_blame(call.open_graph(), call.body))
+
+
 def capture_baseline(call: Call) -> StreamedAnswer:
     """Every entity, and the cursor after them."""
     chunks = history_reads.begin_baseline(call.open_graph(), call.body)

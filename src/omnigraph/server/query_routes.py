@@ -110,6 +110,11 @@ def get_schema(call: Call) -> Answer:
     return answer_json(document)
 
 
+def get_entity(call: Call) -> Answer:
+    """The values of one entity."""
+    return answer_json(graph_reads.read_entity(call.open_graph(), call.query))
+
+
 def list_branches(call: Call) -> Answer:
     """The names of all branches."""
     return answer_json(graph_writes.list_branches(call.open_graph()))

@@ -53,6 +53,7 @@ _BINDINGS: Final = {
     "cluster_explain": Binding(prepare_read=query_routes.prepare_explanation),
     "cluster_export": Binding(change_routes.export, Lane.STREAM),
     "cluster_getSchema": Binding(query_routes.get_schema),
+    "cluster_getEntity": Binding(query_routes.get_entity),
     "cluster_getBlob": Binding(blob_routes.get_blob),
     "cluster_headBlob": Binding(blob_routes.describe_blob),
     "cluster_list_queries": Binding(stored_query_routes.list_queries, Lane.LOOP),
@@ -102,6 +103,8 @@ _BINDINGS: Final = {
     "cluster_getCommit": Binding(query_routes.get_commit),
     "cluster_getCommitChanges": Binding(change_routes.get_commit_changes),
     "cluster_diffStates": Binding(change_routes.diff_states, Lane.STREAM, is_bounded=True),
+    "cluster_getHistory": Binding(change_routes.get_history, Lane.STREAM),
+    "cluster_getBlame": Binding(change_routes.get_blame, Lane.STREAM),
     "cluster_pollChanges": Binding(change_routes.poll_changes),
     "cluster_captureChangeBaseline": Binding(change_routes.capture_baseline, Lane.STREAM),
     # Old names, for clients that still use them.

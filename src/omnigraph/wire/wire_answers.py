@@ -115,6 +115,14 @@ class CommitOutput(Answer):
     maintenance: bool | None = None
 
 
+class BlameOutput(Answer):
+    """The commit that gave each property its value; null if it was cleaned up."""
+
+    type: str
+    id: str
+    properties: dict[str, CommitOutput | None]
+
+
 class CommitListOutput(Answer):
     """Commits, newest first."""
 

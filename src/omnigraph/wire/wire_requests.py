@@ -163,6 +163,21 @@ class DiffRequest(ClosedRequest):
     timeout: float | None = Field(None, ge=0, description="Seconds to compare the states in.")
 
 
+class EntityBlameRequest(ClosedRequest):
+    """One entity of a branch; without a kind, a node type wins over an edge type of its name."""
+
+    type: str
+    id: str
+    kind: EntityKindOutput | None = None
+    branch: str | None = None
+
+
+class EntityHistoryRequest(EntityBlameRequest):
+    """One entity, and how many of its newest versions are wanted."""
+
+    limit: int | None = Field(None, ge=1)
+
+
 class ChangeBaselineRequest(ClosedRequest):
     """Which entities and later changes are wanted."""
 
@@ -209,6 +224,14 @@ class FeedQuery(ChangesQuery):
     branch: str | None = None
     cursor: str | None = None
     start: str | None = None
+
+
+class ImageQuery(StateQuery):
+    """One entity; without a kind, a node type wins over an edge type of its name."""
+
+    type: str
+    id: str
+    kind: EntityKindOutput | None = None
 
 
 class EntityQuery(StateQuery):

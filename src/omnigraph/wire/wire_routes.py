@@ -90,6 +90,10 @@ def _list_read_routes() -> Iterator[RouteSpec]:
         "cluster_getSchema", "GET", "/schema", "schema", "The schema in force.",
         query=requests.StateQuery, answers=(answers.SchemaOutput,),
     )  # fmt: skip
+    yield RouteSpec(
+        "cluster_getEntity", "GET", "/entity", "queries", "The values of one entity.",
+        query=requests.ImageQuery, answers=(changes.EntityImageOutput,),
+    )  # fmt: skip
     blob = {302: "The blob is elsewhere.", 304: "The caller has the bytes."}
     blob_failures = (*_GRAPH_FAILURES, 412)
     yield RouteSpec(
@@ -225,6 +229,18 @@ def _list_change_routes() -> Iterator[RouteSpec]:
         "What changed between two states: commits and counts, then a line for each entity.",
         body=requests.DiffRequest, answer_media=(LINES,),
         failures=(*_CHANGE_FAILURES, 415), failure=ChangeErrorOutput,
+    )  # fmt: skip
+    yield RouteSpec(
+        "cluster_getHistory", "POST", "/history", "changes",
+        "What commits made of an entity: a line for each of them, newest first.",
+        body=requests.EntityHistoryRequest, answer_media=(LINES,),
+        failures=(*_CHANGE_FAILURES, 415),
+    )  # fmt: skip
+    yield RouteSpec(
+        "cluster_getBlame", "POST", "/blame", "changes",
+        "The commit that gave each property of an entity its value.",
+        body=requests.EntityBlameRequest, answers=(answers.BlameOutput,),
+        failures=_CHANGE_FAILURES,
     )  # fmt: skip
     yield RouteSpec(
         "cluster_pollChanges", "GET", "/changes", "changes", "A page of what was committed.",

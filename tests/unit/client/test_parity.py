@@ -10,7 +10,7 @@ import pytest
 
 import omnigraph
 from omnigraph.engine import Diff
-from omnigraph.errors import QueryCancelledError, QueryTimeoutError
+from omnigraph.errors import QueryCancelledError, QueryTimeoutError, TypeNotFoundError
 from omnigraph.execution.query_budget import Cancellation
 from unit.client.parity_arms import EXACT, Arms, drop_ids, open_arms, read, scrub
 
@@ -49,6 +49,10 @@ READS: dict[str, tuple[str, ...]] = {
     "diff in counts": ("diff", "0", "review", "--stat", "--json"),
     "diff filtered": ("diff", "0", "main", "--kind", "edge", "--op", "insert", "--json"),
     "diff as a page": ("diff", "0", "review", "--type", "Person", "--html"),
+    "history": ("history", "Person", "bob", "--branch", "review", "--json"),
+    "history as text": ("history", "Person", "bob", "--branch", "review", "--limit", "1"),
+    "blame": ("blame", "Person", "bob", "--branch", "review", "--json"),
+    "blame as text": ("blame", "Person", "ada", "--kind", "node"),
     "changes poll": ("changes", "poll", "--start", "beginning", "--json"),
     "changes poll in pages": ("changes", "poll", "--start", "beginning", "--limit", "1", "--json"),
     "changes poll from now": ("changes", "poll", "--json"),
@@ -79,6 +83,10 @@ FAILURES = {
     "diff of an unknown commit": ("diff", "main", "gone", "--json"),
     "diff into an unknown branch": ("diff", "gone", "main", "--review"),
     "diff of an unknown type": ("diff", "0", "main", "--type", "Nothing", "--json"),
+    "history of nobody": ("history", "Person", "zoe", "--json"),
+    "history of an unknown type": ("history", "Nothing", "zoe"),
+    "blame of nobody": ("blame", "Person", "zoe", "--json"),
+    "blame of another kind": ("blame", "Person", "ada", "--kind", "edge"),
     "cursor of nothing": ("changes", "poll", "--cursor", "nonsense", "--json"),
 }
 # Sequences of writes: each step is compared, without ids, times and addresses.
@@ -275,6 +283,17 @@ def test_a_diff_is_the_same_in_python(shared: Arms) -> None:
         stopped.cancel()
         with pytest.raises(QueryCancelledError):
             list(begun)
+
+
+def test_an_entity_is_the_same_in_python(shared: Arms) -> None:
+    with omnigraph.open(shared.store) as local, omnigraph.connect(shared.graph_url) as served:
+        ours, theirs = local.branch("review"), served.branch("review")
+        assert list(theirs.history("Person", "bob")) == list(ours.history("Person", "bob"))
+        assert theirs.blame("Person", "bob") == ours.blame("Person", "bob")
+        assert theirs.entity("Person", "bob") == ours.entity("Person", "bob")
+        assert theirs.entity("Person", "zoe") is None
+        with pytest.raises(TypeNotFoundError):
+            theirs.history("Nothing", "bob")
 
 
 @pytest.mark.parametrize(

@@ -222,6 +222,25 @@ def test_a_diff_needs_the_right_to_read_both_states(governed: RunningServer) -> 
             assert client.post(f"{G}/diff", json=reviewed).status_code == 403
 
 
+def test_what_became_of_an_entity_needs_the_right_to_read_it(governed: RunningServer) -> None:
+    ada = {"type": "Person", "id": "ada"}
+    with governed.connect("bob") as client:
+        versions = client.post(f"{G}/history", json=ada | {"limit": 1}).text.splitlines()
+        blamed = client.post(f"{G}/blame", json=ada).json()["properties"]
+        values = client.get(f"{G}/entity", params=ada).json()["properties"]
+        assert client.get(f"{G}/entity", params=ada | {"id": "zoe"}).status_code == 404
+    (version,) = map(json.loads, versions)
+    assert version["after"]["properties"] == values
+    assert {each["graph_commit_id"] for each in blamed.values()} == {
+        version["commit"]["graph_commit_id"]
+    }
+    for actor in ("cyd", "dan"):
+        with governed.connect(actor) as client:
+            answers = [client.post(f"{G}/{verb}", json=ada) for verb in ("history", "blame")]
+            answers.append(client.get(f"{G}/entity", params=ada))
+            assert [each.status_code for each in answers] == [403, 403, 403]
+
+
 def test_the_branch_of_a_feed_is_trimmed_before_the_policy_is_asked(
     governed: RunningServer,
 ) -> None:
