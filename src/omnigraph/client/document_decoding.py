@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from omnigraph.changes.type_difference import Counts
+from omnigraph.client.error_decoding import decode_conflict
 from omnigraph.engine.arguments import datetime_of
 from omnigraph.engine.commit import Commit
 from omnigraph.engine.diff import TypeSummary
@@ -16,6 +17,7 @@ from omnigraph.engine.feed import Block, Cause, ChangesPage, FeedPage
 from omnigraph.engine.retention import Tag
 from omnigraph.engine.write_results import (
     LoadResult,
+    MergePlan,
     MergeResult,
     MergeSummary,
     MutationResult,
@@ -109,6 +111,19 @@ def decode_merge(document: JsonObject) -> MergeResult:
         done=_decode_merged(document),
         branch_deleted=document.get("branch_deleted"),
         branch_delete_error=document.get("branch_delete_error"),
+    )
+
+
+def decode_plan(document: JsonObject) -> MergePlan:
+    """What a merge would do."""
+    return MergePlan(
+        outcome=document["outcome"],
+        source=document["source"],
+        target=document["target"],
+        base=decode_commit(document["base"]),
+        done=_decode_merged(document),
+        conflicts=tuple(map(decode_conflict, document["merge_conflicts"])),
+        conflict_count=document["conflict_count"],
     )
 
 

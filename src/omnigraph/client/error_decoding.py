@@ -110,7 +110,7 @@ def _decode_fields(kind: type[OmnigraphError], document: JsonObject, source: str
         found = tuple(Violation(**each) for each in document.get("violations", ()))
         fields |= {"violations": found, "count": document.get("count", len(found))}
     if issubclass(kind, MergeConflictError):
-        conflicts = tuple(_decode_conflict(each) for each in document.get("merge_conflicts", ()))
+        conflicts = tuple(decode_conflict(each) for each in document.get("merge_conflicts", ()))
         fields |= {"conflicts": conflicts, "count": document.get("count", len(conflicts))}
         fields["operation"] = document["error"].partition(" conflicts")[0]
     return fields
@@ -133,7 +133,8 @@ _DETAILS: Final[Mapping[str, Callable[[JsonObject], JsonObject]]] = {
 }
 
 
-def _decode_conflict(found: JsonObject) -> EntityConflict:
+def decode_conflict(found: JsonObject) -> EntityConflict:
+    """A conflict of a merge, with its three states."""
     states = {side: found.get(side) for side in ("base", "ours", "theirs")}
     return EntityConflict(
         found["kind"],

@@ -13,6 +13,7 @@ from omnigraph.client.http_transport import Call, HttpTransport, Query, iter_lin
 from omnigraph.client.load_bodies import name_places, read_body
 from omnigraph.client.remote_diff import RemoteDiff, compute_remote_diff
 from omnigraph.client.remote_feed import RemoteBaseline, RemoteFeed
+from omnigraph.client.remote_merges import RemoteMerger
 from omnigraph.client.remote_snapshot import (
     RemoteSnapshot,
     build_read,
@@ -42,7 +43,7 @@ from omnigraph.engine.read_requests import QueryText, ReadEngine, read_query_tex
 from omnigraph.engine.refs import StateRef
 from omnigraph.engine.retries import retry_conflicts
 from omnigraph.engine.snapshot import EntityKind
-from omnigraph.engine.write_results import LoadResult, MergeResult, MutationResult, SchemaResult
+from omnigraph.engine.write_results import LoadResult, MutationResult, SchemaResult
 from omnigraph.execution.optimizer.explain_plan import Explained
 from omnigraph.execution.query_budget import Cancellation
 from omnigraph.execution.result import Result
@@ -52,7 +53,6 @@ from omnigraph.schema.migration import MigrationPlan, plan_migration
 from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.wire.protocol_names import IF_COMMIT_HEADER, JSON, LINES
 from omnigraph.writers.inputs import Progress
-from omnigraph.writers.merge.conflict_kinds import parse_preferences
 
 if TYPE_CHECKING:
     from omnigraph.client.remote_graph import RemoteGraph
@@ -236,95 +236,9 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
                 found = self._write(("load", "ndjson"), {"key": key}, query=query, content=body)
         return decoding.decode_load(found, uri=self.graph.uri)
 
-    def merge(  # type: ignore[override]  # noqa: PLR0913 — without the overloads of a plan
-        self,
-        source: StateRef,
-        *,
-        prefer: Any = None,  # Any: a side, or a side by kind
-        by: str | None = None,
-        delete_branch: bool = False,
-        message: str | None = None,
-        if_commit: Commit | str | None = None,
-        key: str | None = None,
-        dry_run: bool = False,
-    ) -> MergeResult:
-        """Bring what another branch, or any other state, changed into this one."""
-        if dry_run:
-            self._refuse("a merge that is only planned")
-        document = {
-            "source": format_state("source", source),
-            "target": self._name,
-            "delete_branch": delete_branch,
-            "prefer": None if prefer is None else parse_preferences(prefer),
-            "by": by,
-            "message": message,
-            "if_commit": None if if_commit is None else format_commit(if_commit),
-            "key": arguments.require_optional_key(key),
-        }
-        return decoding.decode_merge(self._write(("branches", "merge"), document))
-
-    def revert(  # type: ignore[override]  # noqa: PLR0913 — without the overloads of a plan
-        self,
-        commit: StateRef,
-        *,
-        prefer: Any = None,  # Any: a side, or a side by kind
-        by: str | None = None,
-        message: str | None = None,
-        if_commit: Commit | str | None = None,
-        key: str | None = None,
-        dry_run: bool = False,
-    ) -> MergeResult:
-        """Undo what a commit changed, in a new commit; what changed since then is a conflict."""
-        picked = self._build_pick(commit, prefer, by, dry_run=dry_run)
-        return self._pick("revert", picked, message=message, if_commit=if_commit, key=key)
-
-    def cherry_pick(  # type: ignore[override]  # noqa: PLR0913 — without the overloads of a plan
-        self,
-        commit: StateRef,
-        *,
-        prefer: Any = None,  # Any: a side, or a side by kind
-        by: str | None = None,
-        message: str | None = None,
-        if_commit: Commit | str | None = None,
-        key: str | None = None,
-        dry_run: bool = False,
-    ) -> MergeResult:
-        """Change here what a commit of any branch changed there, in a new commit."""
-        picked = self._build_pick(commit, prefer, by, dry_run=dry_run)
-        return self._pick("cherry-pick", picked, message=message, if_commit=if_commit, key=key)
-
-    def _build_pick(
-        self,
-        commit: StateRef,
-        prefer: Any,
-        by: str | None,
-        *,
-        dry_run: bool,  # Any: as above
-    ) -> dict[str, Any]:  # Any: JSON values
-        if dry_run:
-            self._refuse("a merge that is only planned")
-        return {
-            "commit": format_state("commit", commit),
-            "branch": self._name,
-            "prefer": None if prefer is None else parse_preferences(prefer),
-            "by": by,
-        }
-
-    def _pick(
-        self,
-        route: str,
-        picked: dict[str, Any],  # Any: JSON values
-        *,
-        message: str | None,
-        if_commit: Commit | str | None,
-        key: str | None,
-    ) -> MergeResult:
-        terms = {
-            "message": message,
-            "if_commit": None if if_commit is None else format_commit(if_commit),
-            "key": arguments.require_optional_key(key),
-        }
-        return decoding.decode_merge(self._write((route,), picked | terms))
+    @property
+    def _merger(self) -> RemoteMerger:  # type: ignore[override]  # it has the same methods
+        return RemoteMerger(self.transport, self._name, self._write)
 
     def plan_schema(self, text: str) -> MigrationPlan:
         """The steps to a schema from the text of the one in force."""

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from omnigraph.engine import Branch, Graph, MergeResult
     from omnigraph.wire.wire_requests import (
         BranchCreateRequest,
+        BranchMergePlanRequest,
         BranchMergeRequest,
         ChangeRequest,
+        CommitPickPlanRequest,
         CommitPickRequest,
         SchemaApplyRequest,
         TagCreateRequest,
@@ -164,6 +166,18 @@ def _pick(pick: Callable[..., MergeResult], asked: CommitPickRequest) -> JsonObj
     return result.to_json()
 
 
+def plan_revert(graph: Graph, asked: CommitPickPlanRequest) -> JsonObject:
+    """What a revert would do: MergePlanOutput."""
+    branch = _open_to_change(graph, asked.branch)
+    return branch.plan_revert(asked.commit, prefer=asked.prefer, by=asked.by).to_json()
+
+
+def plan_pick(graph: Graph, asked: CommitPickPlanRequest) -> JsonObject:
+    """What a cherry-pick would do: MergePlanOutput."""
+    branch = _open_to_change(graph, asked.branch)
+    return branch.plan_cherry_pick(asked.commit, prefer=asked.prefer, by=asked.by).to_json()
+
+
 def list_tags(graph: Graph) -> JsonObject:
     """The tags of a graph: TagListOutput."""
     return {"tags": [each.to_json() for each in graph.tags()]}
@@ -180,11 +194,15 @@ def delete_tag(graph: Graph, name: str) -> JsonObject:
     return {"uri": graph.uri, "name": name, "actor_id": graph.actor}
 
 
+def plan_merge(graph: Graph, asked: BranchMergePlanRequest) -> JsonObject:
+    """What a merge would do: MergePlanOutput."""
+    branch = _open_to_merge(graph, asked.source, asked.target)
+    return branch.plan_merge(asked.source, prefer=asked.prefer, by=asked.by).to_json()
+
+
 def merge_branch(graph: Graph, asked: BranchMergeRequest) -> JsonObject:
     """Merge a branch: BranchMergeOutput."""
-    target = MAIN_BRANCH if asked.target is None else asked.target
-    graph.authorize(Act(Action.BRANCH_MERGE, asked.source, target))
-    result = graph.branch(target).merge(
+    result = _open_to_merge(graph, asked.source, asked.target).merge(
         asked.source,
         prefer=asked.prefer,
         by=asked.by,
@@ -194,3 +212,9 @@ def merge_branch(graph: Graph, asked: BranchMergeRequest) -> JsonObject:
         key=asked.key,
     )
     return result.to_json()
+
+
+def _open_to_merge(graph: Graph, source: str, target: str | None) -> Branch:
+    name = MAIN_BRANCH if target is None else target
+    graph.authorize(Act(Action.BRANCH_MERGE, source, name))
+    return graph.branch(name)

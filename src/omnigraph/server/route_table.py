@@ -92,6 +92,12 @@ _BINDINGS: Final = {
     "cluster_cherryPickCommit": Binding(
         write_routes.pick_commit, Lane.WRITE, write_routes.change_act_of
     ),
+    # A plan costs what a merge does.
+    "cluster_planMerge": Binding(write_routes.plan_merge, Lane.WRITE, write_routes.merge_act_of),
+    "cluster_planRevert": Binding(write_routes.plan_revert, Lane.WRITE, write_routes.change_act_of),
+    "cluster_planCherryPick": Binding(
+        write_routes.plan_pick, Lane.WRITE, write_routes.change_act_of
+    ),
     "cluster_listTags": Binding(query_routes.list_tags),
     "cluster_createTag": Binding(
         write_routes.create_tag, Lane.WRITE, write_routes.create_tag_act_of

@@ -140,6 +140,21 @@ def pick_commit(call: Call) -> Answer:
     return answer_json(graph_writes.pick_commit(call.open_graph(), call.body))
 
 
+def plan_merge(call: Call) -> Answer:
+    """What a merge would do."""
+    return answer_json(graph_writes.plan_merge(call.open_graph(), call.body))
+
+
+def plan_revert(call: Call) -> Answer:
+    """What a revert would do."""
+    return answer_json(graph_writes.plan_revert(call.open_graph(), call.body))
+
+
+def plan_pick(call: Call) -> Answer:
+    """What a cherry-pick would do."""
+    return answer_json(graph_writes.plan_pick(call.open_graph(), call.body))
+
+
 def create_tag(call: Call) -> Answer:
     """Name a commit."""
     return answer_json(graph_writes.create_tag(call.open_graph(), call.body))

@@ -340,3 +340,20 @@ class MergeConflictOutput(Answer):
     ours: dict[str, Any] | None  # Any: JSON values
     theirs: dict[str, Any] | None  # Any: JSON values
     properties: list[str] = Field(default_factory=list)
+
+
+class MergePlanOutput(Answer):
+    """What a merge, a revert or a cherry-pick would do, with the first thousands of conflicts."""
+
+    source: str
+    target: str
+    outcome: BranchMergeOutcome | CommitPickOutcome
+    base: CommitOutput
+    merge_conflicts: list[MergeConflictOutput]
+    conflict_count: UInt64
+    changes: list[MergedTypeOutput]
+    schema_changes: list[str] | None = None
+    warnings: list[str] | None = None
+    preferred: dict[str, str] | None = None
+    mixed_count: int | None = None
+    mixed: list[MixedEntityOutput] | None = None

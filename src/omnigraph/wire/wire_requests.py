@@ -123,6 +123,24 @@ class BranchMergeRequest(Request):
     key: str | None = None
 
 
+class BranchMergePlanRequest(ClosedRequest):
+    """A merge that is only planned; what makes a commit is refused."""
+
+    source: str
+    target: str | None = None
+    prefer: str | dict[str, str] | None = None
+    by: str | None = None
+
+
+class CommitPickPlanRequest(ClosedRequest):
+    """A commit to undo, or to do on a branch, in a plan; what makes a commit is refused."""
+
+    commit: str
+    branch: str | None = None
+    prefer: str | dict[str, str] | None = None
+    by: str | None = None
+
+
 class CommitPickRequest(Request):
     """A commit to undo on a branch, or to do there too."""
 

@@ -204,6 +204,26 @@ def _list_history_routes() -> Iterator[RouteSpec]:
         path="/cherry-pick",
         summary="Change on a branch what a commit of another one changed there.",
     )
+    plan = RouteSpec(
+        "cluster_planRevert", "POST", "/revert/plan", "commits", "What a revert would do.",
+        body=requests.CommitPickPlanRequest, answers=(answers.MergePlanOutput,),
+        failures=_WRITE_FAILURES,
+    )  # fmt: skip
+    yield plan
+    yield replace(
+        plan,
+        operation="cluster_planCherryPick",
+        path="/cherry-pick/plan",
+        summary="What a cherry-pick would do.",
+    )
+    yield replace(
+        plan,
+        operation="cluster_planMerge",
+        path="/branches/merge/plan",
+        tag="branches",
+        summary="What a merge would do, with every conflict.",
+        body=requests.BranchMergePlanRequest,
+    )
     yield RouteSpec(
         "cluster_listTags", "GET", "/tags", "tags", "The tags.", answers=(answers.TagListOutput,),
     )  # fmt: skip

@@ -10,7 +10,12 @@ import pytest
 
 import omnigraph
 from omnigraph.engine import Diff
-from omnigraph.errors import QueryCancelledError, QueryTimeoutError, TypeNotFoundError
+from omnigraph.errors import (
+    InvalidArgumentError,
+    QueryCancelledError,
+    QueryTimeoutError,
+    TypeNotFoundError,
+)
 from omnigraph.execution.query_budget import Cancellation
 from unit.client.parity_arms import EXACT, Arms, drop_ids, open_arms, read, scrub
 
@@ -139,6 +144,19 @@ WRITES: dict[str, list[tuple[str, ...]]] = {
         ("mutate", "-e", 'query a() { update Person set { age: 1 } where name = "bob" }', "--json"),
         ("branch", "merge", "review", "--json"),
         ("branch", "merge", "review", "--prefer", "ours", "--json"),
+    ],
+    "plans": [
+        ("branch", "merge", "review", "--dry-run", "--json"),
+        ("branch", "merge", "review", "--dry-run"),
+        ("mutate", "-e", 'query a() { update Person set { age: 1 } where name = "bob" }', "--json"),
+        ("branch", "merge", "review", "--dry-run", "--json"),
+        ("branch", "merge", "review", "--dry-run", "--prefer", "theirs", "--json"),
+        ("branch", "merge", "gone", "--dry-run", "--json"),
+        ("revert", "2", "--dry-run", "--json"),
+        ("revert", "main", "--dry-run", "--by", "entity", "--json"),
+        ("cherry-pick", "review", "--dry-run", "--json"),
+        ("cherry-pick", "review", "--branch", "gone", "--dry-run", "--json"),
+        ("commit", "list", "--json"),
     ],
     "revert and cherry-pick": [
         ("mutate", "-e", HIRE, "--json"),
@@ -294,6 +312,18 @@ def test_an_entity_is_the_same_in_python(shared: Arms) -> None:
         assert theirs.entity("Person", "zoe") is None
         with pytest.raises(TypeNotFoundError):
             theirs.history("Nothing", "bob")
+
+
+def test_a_plan_is_the_same_in_python(shared: Arms) -> None:
+    with omnigraph.open(shared.store) as local, omnigraph.connect(shared.graph_url) as served:
+        ours, theirs = local.branch(), served.branch()
+        assert theirs.merge("review", dry_run=True) == ours.plan_merge("review")
+        assert theirs.plan_revert(1) == ours.plan_revert(1)
+        assert theirs.cherry_pick("review", dry_run=True) == ours.plan_cherry_pick("review")
+        with pytest.raises(InvalidArgumentError, match="dry_run"):
+            theirs.merge("review", dry_run=True, message="m")  # type: ignore[call-overload]
+        with pytest.raises(InvalidArgumentError, match="neither 'property' nor 'entity'"):
+            theirs.plan_merge("review", by="row")
 
 
 @pytest.mark.parametrize(

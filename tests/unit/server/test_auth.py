@@ -134,6 +134,8 @@ def test_tags_and_reverts_need_the_rights_of_what_they_do(governed: RunningServe
         assert client.delete(f"{G}/tags/v1").status_code == 403
         commit = made.json()["graph_commit_id"]
         undone = client.post(f"{G}/revert", json={"commit": "gone"})
+        closed = client.post(f"{G}/revert/plan", json={"commit": commit, "message": "m"})
+        assert closed.status_code == 400, "a plan makes no commit that could have a message"
         assert undone.status_code == 404
     with governed.connect("bob") as client:
         assert [each["name"] for each in client.get(f"{G}/tags").json()["tags"]] == ["v1"]
@@ -141,6 +143,9 @@ def test_tags_and_reverts_need_the_rights_of_what_they_do(governed: RunningServe
             client.post(f"{G}/tags", json={"name": "v2"}),
             client.post(f"{G}/revert", json={"commit": commit}),
             client.post(f"{G}/cherry-pick", json={"commit": commit}),
+            client.post(f"{G}/revert/plan", json={"commit": commit}),
+            client.post(f"{G}/cherry-pick/plan", json={"commit": commit}),
+            client.post(f"{G}/branches/merge/plan", json={"source": "gone"}),
         ]
     assert {(each.status_code, each.json()["code"]) for each in refused} == {(403, "forbidden")}
 
