@@ -43,13 +43,8 @@ class RemoteDiff(Diff):
 
     def to_json_lines(self) -> Iterator[bytes]:
         """Every change as chunks of whole JSON lines, the documents of `EntityChange.to_json`."""
-        is_first = True
         for chunk in self.open_lines():
-            # The first line of all is the header.
-            changes = chunk.partition(b"\n")[2] if is_first else chunk
-            is_first = False
-            if changes:
-                yield changes
+            yield chunk
             self.check_interrupts()
 
 
@@ -75,15 +70,31 @@ def compute_remote_diff(
     )
     header = transport.send(call).read_json()
     old, new = decode_commit(header["old"]), decode_commit(header["new"])
-    states = {"old": old.id, "new": new.id, **filters}
+    # By its names, a review finds its base also when nothing else keeps that commit any more.
+    later = {**document, **filters, "new": new.id}
+    if not document.get("review"):
+        later["old"] = old.id
     return RemoteDiff(
         old,
         new,
         tuple(header["schema_changes"]),
         check_interrupts=budget.check_interrupts,
         types=tuple(map(decode_summary, header["summary"])),
-        open_lines=lambda: iter_lines(transport, ("diff",), states),
+        open_lines=lambda: _iter_changes(transport, later, old.id),
     )
+
+
+def _iter_changes(transport: HttpTransport, document: JsonObject, old: str) -> Iterator[bytes]:
+    """The lines after the header; of a review with a newer base by now, those since the old one."""
+    chunks = iter_lines(transport, ("diff",), document)
+    header, _, changes = next(chunks).partition(b"\n")
+    if json.loads(header)["old"]["graph_commit_id"] != old:
+        states = {name: value for name, value in document.items() if name != "review"}
+        yield from _iter_changes(transport, {**states, "old": old}, old)
+        return
+    if changes:
+        yield changes
+    yield from chunks
 
 
 def _build_batch(chunk: bytes) -> pa.RecordBatch:

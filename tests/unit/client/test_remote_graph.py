@@ -95,6 +95,21 @@ def test_an_export_is_loaded_back_and_a_blob_is_read_in_ranges(graph: Graph) -> 
     assert b"".join(fork.export()) == lines
 
 
+def test_a_review_has_its_changes_when_its_base_is_merged_or_cleaned_up(tmp_path: Path) -> None:
+    with serve_people(tmp_path) as running, omnigraph.connect(f"{running.url}/graphs/people") as it:
+        main, review = it.branch(), it.create_branch("review")
+        review.mutate(HIRE, params={"name": "eve"})
+        merged = main.diff("review")
+        main.merge("review")
+        review.mutate(HIRE, params={"name": "fay"})
+        for name in ("gil", "hal"):
+            main.mutate(HIRE, params={"name": name})
+        assert [each.id for each in merged] == ["eve"]
+        with omnigraph.open(running.serving.state.graphs["people"].uri) as graph:
+            graph.cleanup(keep=1, dry_run=False, grace=0)
+        assert [each.id for each in main.diff("review")] == ["fay"]
+
+
 def test_a_feed_is_followed_from_a_baseline(graph: Graph) -> None:
     main = graph.branch()
     baseline = main.baseline()
