@@ -207,10 +207,20 @@ class AsyncBranch(AsyncHandle[Branch], of=Branch):
         ops: Collection[str] | None = None,
     ) -> AsyncBaseline: ...
     def history(
-        self, type_name: str, entity_id: str, *, kind: EntityKind | None = None
+        self,
+        type_name: str,
+        entity_id: str,
+        *,
+        kind: EntityKind | None = None,
+        timeout: float | None = None,
     ) -> AsyncIterator[EntityVersion]: ...
     async def blame(
-        self, type_name: str, entity_id: str, *, kind: EntityKind | None = None
+        self,
+        type_name: str,
+        entity_id: str,
+        *,
+        kind: EntityKind | None = None,
+        timeout: float | None = None,
     ) -> dict[str, Commit | None]: ...
     async def ensure_indices(self) -> IndexBuildResult: ...
     async def optimize(self) -> OptimizeResult: ...

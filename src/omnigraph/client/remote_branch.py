@@ -39,13 +39,18 @@ from omnigraph.engine.load_dispatch import (
     LoadModeName,
     OnErrorName,
 )
-from omnigraph.engine.read_requests import QueryText, ReadEngine, read_query_text
+from omnigraph.engine.read_requests import (
+    QueryText,
+    ReadEngine,
+    build_time_budget,
+    read_query_text,
+)
 from omnigraph.engine.refs import StateRef
 from omnigraph.engine.retries import retry_conflicts
 from omnigraph.engine.snapshot import EntityKind
 from omnigraph.engine.write_results import LoadResult, MutationResult, SchemaResult
 from omnigraph.execution.optimizer.explain_plan import Explained
-from omnigraph.execution.query_budget import Cancellation
+from omnigraph.execution.query_budget import Budget, Cancellation
 from omnigraph.execution.result import Result
 from omnigraph.query.query_settings import SettingValue
 from omnigraph.schema import accept_schema, load_catalog
@@ -144,22 +149,37 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
         )
 
     def history(
-        self, type_name: str, entity_id: str, *, kind: EntityKind | None = None
+        self,
+        type_name: str,
+        entity_id: str,
+        *,
+        kind: EntityKind | None = None,
+        timeout: float | None = None,
+        cancel: Cancellation | None = None,
     ) -> Iterator[EntityVersion]:
         """What commits made of one entity, newest first, with those that merges brought."""
-        document = {"branch": self._name, **build_entity(type_name, entity_id, kind)}
+        budget = build_time_budget(timeout, cancel)
+        document = build_entity(type_name, entity_id, kind)
+        document |= {"branch": self._name, "timeout": timeout}
         chunks = iter_lines(self.transport, ("history",), document)
         # What is wrong with the request shows now, and not when the first version is taken.
-        started = chain([next(chunks, b"")], chunks)
-        return (decoding.decode_version(line) for each in started for line in each.splitlines())
+        return _decode_versions(chain([next(chunks, b"")], chunks), budget)
 
     def blame(
-        self, type_name: str, entity_id: str, *, kind: EntityKind | None = None
+        self,
+        type_name: str,
+        entity_id: str,
+        *,
+        kind: EntityKind | None = None,
+        timeout: float | None = None,
+        cancel: Cancellation | None = None,
     ) -> dict[str, Commit | None]:
         """The commit that gave each property of an entity its value; None if it is gone."""
-        document = {"branch": self._name, **build_entity(type_name, entity_id, kind)}
-        found = self.transport.send(Call("POST", ("blame",), document=document)).read_json()
-        commits: JsonObject = found["properties"]
+        document = build_entity(type_name, entity_id, kind)
+        document |= {"branch": self._name, **({} if timeout is None else {"timeout": timeout})}
+        stop = arguments.require_cancellation(cancel)
+        call = Call("POST", ("blame",), document=document, cancel=stop)
+        commits: JsonObject = self.transport.send(call).read_json()["properties"]
         return {name: decoding.decode_optional_commit(each) for name, each in commits.items()}
 
     def mutate(  # noqa: PLR0913 — one keyword for each decision of the caller
@@ -350,6 +370,13 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
             is_repeatable="key" in given,
         )
         return self.transport.send_write(call)
+
+
+def _decode_versions(chunks: Iterator[bytes], budget: Budget) -> Iterator[EntityVersion]:
+    for chunk in chunks:
+        for line in chunk.splitlines():
+            budget.check_interrupts()
+            yield decoding.decode_version(line)
 
 
 def format_commit(commit: Commit | str) -> str:

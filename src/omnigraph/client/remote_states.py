@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import UTC, datetime
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from omnigraph.client.http_transport import HttpTransport, Query
 from omnigraph.engine.arguments import require_text
@@ -76,7 +76,9 @@ def _format_field(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def build_entity(type_name: object, entity_id: object, kind: object) -> dict[str, str]:
+def build_entity(
+    type_name: object, entity_id: object, kind: object
+) -> dict[str, Any]:  # Any: JSON values
     """An entity by the names that requests have for it."""
     given = {"type": require_text("type_name", type_name)}
     given["id"] = require_text("entity_id", entity_id)

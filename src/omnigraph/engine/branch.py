@@ -358,30 +358,48 @@ class Branch(BranchReads, BranchMerges):
         return feed.Baseline(self._session, self._stream, filters)
 
     def history(
-        self, type_name: str, entity_id: str, *, kind: EntityKind | None = None
+        self,
+        type_name: str,
+        entity_id: str,
+        *,
+        kind: EntityKind | None = None,
+        timeout: float | None = None,
+        cancel: Cancellation | None = None,
     ) -> Iterator[EntityVersion]:
-        """What commits made of one entity, newest first, with those that merges brought."""
+        """What commits made of one entity, newest first, with those that merges brought.
+
+        After `timeout` seconds it is stopped, as by `cancel`.
+        """
+        budget = build_time_budget(timeout, cancel)
         snapshot = self.snapshot()
         type_key = snapshot.type_key(type_name, kind)
         arguments.require_text("entity_id", entity_id)
         view = snapshot.open_for(Action.READ, [type_name])
         entity = entity_of(view, type_key, entity_id)
-        return iter_history(self._session, self._stream, entity)
+        return iter_history(self._session, self._stream, entity, budget)
 
     def blame(
-        self, type_name: str, entity_id: str, *, kind: EntityKind | None = None
+        self,
+        type_name: str,
+        entity_id: str,
+        *,
+        kind: EntityKind | None = None,
+        timeout: float | None = None,
+        cancel: Cancellation | None = None,
     ) -> dict[str, Commit | None]:
         """The commit that gave each property of an entity its value; None if it is gone.
 
         For an edge, `@src` and `@dst` are its ends. A value that a merge brought is blamed on the
-        commit that made it on the merged branch.
+        commit that made it on the merged branch. After `timeout` seconds it is stopped, as by
+        `cancel`.
         """
+        budget = build_time_budget(timeout, cancel)
         snapshot = self.snapshot()
         type_key = snapshot.type_key(type_name, kind)
         arguments.require_text("entity_id", entity_id)
         view = snapshot.open_for(Action.READ, [type_name])
         entity = entity_of(view, type_key, entity_id)
-        return compute_blame(self._session, self._stream, entity)
+        return compute_blame(self._session, self._stream, entity, budget)
 
     def ensure_indices(self) -> IndexBuildResult:
         """Build the indexes that the schema declares and the branch lacks, in one commit.

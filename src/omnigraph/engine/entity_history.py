@@ -30,6 +30,7 @@ from omnigraph.engine.commit import Commit, commit_of
 from omnigraph.engine.entity_changes import CommitStates, load_commit_states
 from omnigraph.engine.graph_session import Session
 from omnigraph.errors import CommitNotFoundError, EntityNotFoundError
+from omnigraph.execution.query_budget import Budget
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
@@ -102,13 +103,15 @@ def entity_of(view: View, type_key: TypeKey, entity_id: str) -> Entity:
     return Entity(type_key, view.snapshot.pins[str(type_key)].path, entity_id)
 
 
-def iter_history(session: Session, stream: Stream, entity: Entity) -> Iterator[EntityVersion]:
+def iter_history(
+    session: Session, stream: Stream, entity: Entity, budget: Budget
+) -> Iterator[EntityVersion]:
     """The versions of an entity on a branch and on what was merged into it, newest first.
 
     A merge that brought a version is listed too, before the commits that made it. History ends
     where it was cleaned up.
     """
-    lines = _LineWalk(_CommitReader(session))
+    lines = _LineWalk(_CommitReader(session, budget))
     lines.push(stream, session.read_head(stream).seq, entity)
     while (step := lines.pop()) is not None:
         try:
@@ -122,7 +125,9 @@ def iter_history(session: Session, stream: Stream, entity: Entity) -> Iterator[E
         lines.push(step.stream, step.record.seq - 1, step.entity)
 
 
-def compute_blame(session: Session, stream: Stream, entity: Entity) -> dict[str, Commit | None]:
+def compute_blame(
+    session: Session, stream: Stream, entity: Entity, budget: Budget
+) -> dict[str, Commit | None]:
     """The commit that gave each property its value of today; None for one that was cleaned up."""
     head = session.open_view(session.read_head(stream))
     open_ = _map_columns(head.get_shape(entity.type_key))
@@ -131,7 +136,7 @@ def compute_blame(session: Session, stream: Stream, entity: Entity) -> dict[str,
             entity.type_key.name, entity.id, hint="`history` shows what became of it"
         )
     blamed: dict[str, Commit | None] = dict.fromkeys(open_.values())
-    commits = _CommitReader(session)
+    commits = _CommitReader(session, budget)
     step = commits.find_step(stream, head.snapshot.seq, entity)
     while step is not None and open_:
         try:
@@ -198,14 +203,16 @@ class _LineWalk:
 class _CommitReader:
     """Where the commits of lines are, as far as they can still be compared with their parents."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, budget: Budget) -> None:
         self.session = session
+        self._budget = budget
         self._log = session.resources.log
         # The oldest version of each line that was not cleaned up: a listing each.
         self._oldest: dict[str, int] = {}
 
     def find_step(self, stream: Stream, seq: int, entity: Entity) -> _CommitStep | None:
         """The commit at a version of a line; None at its end, and where it was cleaned up."""
+        self._budget.check_interrupts()
         # The first commit has no parent, and the state before the oldest one that is left is gone.
         if seq <= self._read_floor(stream):
             return None

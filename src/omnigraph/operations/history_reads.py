@@ -104,16 +104,30 @@ def _iter_diff(found: Diff, *, is_whole: bool) -> Iterator[bytes]:
         yield from found.to_json_lines()
 
 
-def iter_history(graph: Graph, asked: EntityHistoryRequest) -> Iterator[bytes]:
-    """What commits made of an entity: a line for each, newest first."""
-    branch = _open_branch(graph, asked)
-    versions = branch.history(asked.type, asked.id, kind=name_kind(asked.kind))
+def iter_history(graph: Graph, asked: EntityHistoryRequest, bounds: ReadBounds) -> Iterator[bytes]:
+    """What commits made of an entity: a line for each, newest first.
+
+    To take them may last as long as the caller wants.
+    """
+    versions = _open_branch(graph, asked).history(
+        asked.type,
+        asked.id,
+        kind=name_kind(asked.kind),
+        timeout=asked.timeout,
+        cancel=bounds.cancel,
+    )
     return (encode_document(each.to_json()) + b"\n" for each in islice(versions, asked.limit))
 
 
-def read_blame(graph: Graph, asked: EntityBlameRequest) -> JsonObject:
+def read_blame(graph: Graph, asked: EntityBlameRequest, bounds: ReadBounds) -> JsonObject:
     """The commit that gave each property of an entity its value: BlameOutput."""
-    found = _open_branch(graph, asked).blame(asked.type, asked.id, kind=name_kind(asked.kind))
+    found = _open_branch(graph, asked).blame(
+        asked.type,
+        asked.id,
+        kind=name_kind(asked.kind),
+        timeout=choose_smaller(asked.timeout, bounds.timeout_s),
+        cancel=bounds.cancel,
+    )
     commits = {name: None if each is None else each.to_json() for name, each in found.items()}
     return {"type": asked.type, "id": asked.id, "properties": commits}
 

@@ -33,13 +33,13 @@ def diff_states(call: Call) -> StreamedAnswer:
 
 def get_history(call: Call) -> StreamedAnswer:
     """What commits made of an entity."""
-    lines = history_reads.iter_history(call.open_graph(), call.body)
+    lines = history_reads.iter_history(call.open_graph(), call.body, call.bounds)
     return StreamedAnswer(_start(lines), lambda: None, _LINES_UTF8)
 
 
 def get_blame(call: Call) -> Answer:
     """The commit that gave each property of an entity its value."""
-    return answer_json(history_reads.read_blame(call.open_graph(), call.body))
+    return answer_json(history_reads.read_blame(call.open_graph(), call.body, call.bounds))
 
 
 def capture_baseline(call: Call) -> StreamedAnswer:

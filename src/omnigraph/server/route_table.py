@@ -109,8 +109,8 @@ _BINDINGS: Final = {
     "cluster_getCommit": Binding(query_routes.get_commit),
     "cluster_getCommitChanges": Binding(change_routes.get_commit_changes),
     "cluster_diffStates": Binding(change_routes.diff_states, Lane.STREAM, is_bounded=True),
-    "cluster_getHistory": Binding(change_routes.get_history, Lane.STREAM),
-    "cluster_getBlame": Binding(change_routes.get_blame, Lane.STREAM),
+    "cluster_getHistory": Binding(change_routes.get_history, Lane.STREAM, is_bounded=True),
+    "cluster_getBlame": Binding(change_routes.get_blame, is_bounded=True),
     "cluster_pollChanges": Binding(change_routes.poll_changes),
     "cluster_captureChangeBaseline": Binding(change_routes.capture_baseline, Lane.STREAM),
     # Old names, for clients that still use them.

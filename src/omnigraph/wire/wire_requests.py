@@ -188,6 +188,7 @@ class EntityBlameRequest(ClosedRequest):
     id: str
     kind: EntityKindOutput | None = None
     branch: str | None = None
+    timeout: float | None = Field(None, ge=0, description="Seconds after which it is stopped.")
 
 
 class EntityHistoryRequest(EntityBlameRequest):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from omnigraph import Branch, Commit, Graph, errors
+from omnigraph.execution.query_budget import Cancellation
 from unit.engine.company import CHANGES, SCHEMA, company, person
 
 
@@ -77,6 +78,18 @@ def test_blame_names_the_commit_of_each_value(main: Branch) -> None:
     assert main.blame("Person", "Ada") == {"age": aged, "badge": born, "name": born}
     back = age(main, "Ada", 36)
     assert main.blame("Person", "Ada")["age"] == back
+
+
+def test_the_walk_along_commits_is_stopped_by_its_time_and_from_outside(main: Branch) -> None:
+    stopped = Cancellation()
+    begun = main.history("Person", "Ada", cancel=stopped)
+    stopped.cancel()
+    with pytest.raises(errors.QueryCancelledError):
+        next(begun)
+    with pytest.raises(errors.QueryTimeoutError):
+        next(main.history("Person", "Ada", timeout=0))
+    with pytest.raises(errors.QueryTimeoutError):
+        main.blame("Person", "Ada", timeout=0)
 
 
 def test_what_a_merge_brought_is_blamed_on_who_made_it(graph: Graph, main: Branch) -> None:

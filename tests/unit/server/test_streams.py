@@ -228,6 +228,8 @@ def test_what_became_of_an_entity_needs_the_right_to_read_it(governed: RunningSe
         versions = client.post(f"{G}/history", json=ada | {"limit": 1}).text.splitlines()
         blamed = client.post(f"{G}/blame", json=ada).json()["properties"]
         values = client.get(f"{G}/entity", params=ada).json()["properties"]
+        for verb in ("history", "blame"):
+            assert client.post(f"{G}/{verb}", json=ada | {"timeout": 0}).status_code == 413
         assert client.get(f"{G}/entity", params=ada | {"id": "zoe"}).status_code == 404
     (version,) = map(json.loads, versions)
     assert version["after"]["properties"] == values
