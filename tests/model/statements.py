@@ -35,13 +35,20 @@ def run(graph: Store, statement: Plain, params: Params) -> list[Batch]:
         return _delete(graph, type_, _selected(graph, type_, statement.conditions, params))
     computed = [each for each in statement.assignments if variables_of(each.value)]
     constant = [each for each in statement.assignments if each not in computed]
-    values = _assigned(type_, constant, At({}, params))
     if isinstance(statement, typed.UpdateNodes | typed.UpdateEdges):
+        found = _selected(graph, type_, statement.conditions, params)
+        try:
+            values = _assigned(type_, constant, At({}, params))
+        except WriteRefusedError as refusal:
+            # The address of a blob matters only where there is an entity to have it.
+            if found or "external URI" not in refusal.message:
+                raise
         written = [
             node | values | _assigned(type_, computed, At({typed.ROW: node}, params))
-            for node in _selected(graph, type_, statement.conditions, params)
+            for node in found
         ]
     else:
+        values = _assigned(type_, constant, At({}, params))
         if isinstance(statement, typed.InsertEdge):
             at = At({}, params)
             values |= {"@src": at(statement.source), "@dst": at(statement.target)}
@@ -106,9 +113,13 @@ def _inserted(graph: Store, type_: Type, values: Entity) -> Entity:
     for name, property_ in type_.properties.items():
         if name not in values and not property_.type.is_nullable:
             raise WriteRefusedError(f"missing required property '{name}' of {type_.name}")
+    _require_ends(type_, values)
+    return graph.entity(type_, values)
+
+
+def _require_ends(type_: Type, values: Entity) -> None:
     if None in (values.get("@src", ""), values.get("@dst", "")):
         raise WriteRefusedError(f"cannot assign null to an end of {type_.name}")
-    return graph.entity(type_, values)
 
 
 def _delete(graph: Store, type_: Type, entities: list[Entity]) -> list[Batch]:
@@ -158,6 +169,7 @@ def _write_each(graph: Store, action: typed.WriteEach, rows: list[Row], params: 
         values = _assigned(type_, action.assignments, at)
         if action.ends is not None:
             values |= dict(zip(("@src", "@dst"), map(at, action.ends), strict=True))
+            _require_ends(type_, values)
         id_ = graph.entity(type_, values)["@id"] if type_.key else str(number)
         _agree(type_, given, id_, values)
     written = [

@@ -19,7 +19,7 @@ from omnigraph.rows.columns import TableShape, arrow_type_of
 from omnigraph.rows.comparison import to_comparable
 from omnigraph.rows.evaluator import Params, RowColumns, evaluate, is_constant
 from omnigraph.schema.catalog import EdgeType, NodeType
-from omnigraph.schema.property_types import ListType, PropertyType
+from omnigraph.schema.property_types import ListType, PropertyType, VectorType
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.assignments import Cell, coerce_cell, evaluate_assignments
 from omnigraph.writers.graph_change import combine_column
@@ -96,20 +96,19 @@ def _require_known(
 def _convert_column(values: pa.Array, subject: ValueSubject) -> pa.Array:
     """Values as a property keeps them."""
     kind = arrow_type_of(subject.type)
-    if isinstance(subject.type.value, ListType) and values.flatten().null_count:
-        row = int(np.argmax(_have_null_items(values)))
+    is_nested = isinstance(subject.type.value, ListType | VectorType)
+    if is_nested and (nulls := pc.list_flatten(values).is_null()).true_count:
         message = f"{subject.type_name}.{subject.property}: null is not allowed as an element"
-        raise subject.build_refusal("value", message, row)
+        raise subject.build_refusal("value", message, _find_list(values, np.asarray(nulls)))
     if values.type == kind and not pa.types.is_floating(kind):
         return values
     plain = pc.cast(values, kind, safe=False)
-    if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
-        is_kept = _are_kept(plain.flatten(), values.flatten())
-        rows = pc.list_parent_indices(values).to_numpy()
-    else:
-        is_kept, rows = _are_kept(plain, values), np.arange(len(values))
-    if not is_kept.all():
-        _refuse_value(values, subject, int(rows[np.argmin(is_kept)]))
+    if is_nested:
+        is_kept = _are_kept(pc.list_flatten(plain), pc.list_flatten(values))
+        if not is_kept.all():
+            _refuse_value(values, subject, _find_list(values, ~is_kept))
+    elif not (is_kept := _are_kept(plain, values)).all():
+        _refuse_value(values, subject, int(np.argmin(is_kept)))
     return plain
 
 
@@ -144,12 +143,9 @@ def _refuse_value(values: pa.Array, subject: ValueSubject, row: int) -> Never:
     raise AssertionError(f"{value} fits {subject.type}")
 
 
-def _have_null_items(lists: pa.Array) -> _Mask:
-    """Which lists hold a null."""
-    parents = pc.list_parent_indices(lists).filter(pc.list_flatten(lists).is_null())
-    found = np.zeros(len(lists), np.bool_)
-    found[parents.to_numpy()] = True
-    return found
+def _find_list(lists: pa.Array, are_bad: _Mask) -> int:
+    """The first list with a bad item."""
+    return int(pc.list_parent_indices(lists)[int(np.argmax(are_bad))].as_py())
 
 
 @dataclass(frozen=True, slots=True)

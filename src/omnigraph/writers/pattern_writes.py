@@ -15,17 +15,18 @@ from omnigraph.query import typed_tree
 from omnigraph.query.typed_tree import STRING, SystemName
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.rows.entity_ids import compute_entity_ids, generate_ids
-from omnigraph.rows.evaluator import Params
+from omnigraph.rows.evaluator import Params, is_constant
 from omnigraph.rows.row_order import compute_order_codes
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.storage.tables.blob_columns import is_blob
-from omnigraph.writers.assignments import coerce_cell
+from omnigraph.writers.assignments import evaluate_assignments
 from omnigraph.writers.computed_values import ValueSubject, compute_column, repeat_cell
 from omnigraph.writers.graph_change import combine_column
 from omnigraph.writers.pattern_rows import SourceRows
 
 _Positions: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
+_Column: TypeAlias = pa.Array | pa.ChunkedArray
 _VALUE_SHOWN_MAX: Final = 60
 
 
@@ -35,7 +36,7 @@ class EntityValues:
 
     type_key: TypeKey
     ids: pa.Array
-    columns: Mapping[str, pa.Array | pa.ChunkedArray]
+    columns: Mapping[str, _Column]
 
 
 def collect_updates(
@@ -74,9 +75,7 @@ def collect_writes(
     columns = {shape.columns[name]: column for name, column in values.items()}
     for column, expr in zip((SOURCE_COLUMN, TARGET_COLUMN), action.ends or (), strict=False):
         name = "from" if column == SOURCE_COLUMN else "to"
-        values[name] = columns[column] = compute_column(
-            expr, ValueSubject(type_key.name, name, STRING, None), rows, params
-        )
+        values[name] = columns[column] = _compute_ends(expr, type_key, name, (rows, params))
     if not shape.key:
         return EntityValues(type_key, generate_ids(rows.num_rows), columns)
     return _make_distinct(type_key, _derive_ids(shape, columns), values, shape)
@@ -99,24 +98,33 @@ def _compute_values(
     type_key: TypeKey,
     rows: SourceRows,
     place: tuple[View, Params, pa.Array | None],
-) -> pa.Array | pa.ChunkedArray:
+) -> _Column:
     view, params, ids = place
-    type_ = view.types[type_key].properties[assign.property].type
-    if type_.is_blob and isinstance(assign.value, typed_tree.ParameterValue):
-        value = params[assign.value.name]
-        try:
-            cell = None if value is None else coerce_cell(value, type_)
-        except ValueError as misfit:
-            raise WriteRefusedError(f"{type_key.name}.{assign.property}: {misfit}") from misfit
-        field = view.get_shape(type_key).schema.field(
-            view.get_shape(type_key).columns[assign.property]
-        )
-        return repeat_cell(cell, field.type, rows.num_rows)
+    type_, shape = view.types[type_key].properties[assign.property].type, view.get_shape(type_key)
+    field = shape.schema.field(shape.columns[assign.property])
+    if not rows.num_rows:
+        # A value matters only where there is an entity to have it.
+        return pa.array([], field.type)
+    if is_constant(assign.value):
+        cells = evaluate_assignments(view.types[type_key], [assign], params)
+        return repeat_cell(cells[assign.property], field.type, rows.num_rows)
     subject = ValueSubject(type_key.name, assign.property, type_, ids)
     return compute_column(assign.value, subject, rows, params)
 
 
-def _derive_ids(shape: TableShape, columns: Mapping[str, pa.Array]) -> pa.Array:
+def _compute_ends(
+    expr: typed_tree.Expr, type_key: TypeKey, name: str, place: tuple[SourceRows, Params]
+) -> pa.Array:
+    """The ids of the nodes at one end of edges, `from` or `to`."""
+    subject = ValueSubject(type_key.name, name, STRING.as_nullable(), None)
+    ids = compute_column(expr, subject, *place)
+    if ids.null_count:
+        message = f"cannot assign null to an end of {type_key.name}"
+        raise subject.build_refusal("required", message, int(np.argmax(ids.is_null())))
+    return ids
+
+
+def _derive_ids(shape: TableShape, columns: Mapping[str, _Column]) -> pa.Array:
     keys = pa.table({column: columns[column] for column in shape.key.values()})
     try:
         return combine_column(compute_entity_ids(keys, shape))
@@ -127,7 +135,7 @@ def _derive_ids(shape: TableShape, columns: Mapping[str, pa.Array]) -> pa.Array:
 
 
 def _make_distinct(
-    type_key: TypeKey, ids: pa.Array, values: Mapping[str, pa.Array], shape: TableShape
+    type_key: TypeKey, ids: pa.Array, values: Mapping[str, _Column], shape: TableShape
 ) -> EntityValues:
     """Each entity once; its rows must agree on all values."""
     ends = {"from": SOURCE_COLUMN, "to": TARGET_COLUMN}
