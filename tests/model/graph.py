@@ -9,7 +9,7 @@ from model.expressions import Params, Row
 from model.reading import Embed, Reader
 from model.statements import act, run
 from model.store import Store, types_of
-from model.validation import Batch, validate
+from model.validation import Batch, require_ends, validate
 from omnigraph.errors import (
     ExecutionError,
 )
@@ -78,7 +78,7 @@ class ModelGraph(Store):
         bound = {**params, typed.NOW_NAME: now}
         for statement in mutation.statements:
             if isinstance(statement, typed.PatternWrite):
-                validate(self, after, batches)
+                require_ends(after, statement.source)
                 rows = after.rows_of(statement, bound)
                 for action in statement.actions:
                     batches += act(after, action, rows, bound)

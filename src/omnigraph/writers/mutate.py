@@ -155,10 +155,10 @@ class _MutationRun:
     def _write_matches(self, write: typed_tree.PatternWrite) -> None:
         """Do the actions on the rows that the pattern has before the first of them."""
         source, view = write.source, self._view
-        is_touched = any(each in self._pending for each in list_read_types(source, view))
-        image = view
+        types, image = list_read_types(source, view), view
+        is_touched = any(each in self._pending for each in types)
         if is_touched:
-            image = build_image_view(self._build_change(), self._committed)
+            image = build_image_view(self._build_change(), self._committed, types)
         rows = read_pattern(source, image, self._read_pattern, is_committed=not is_touched)
         self._budget.spend_bytes(rows.table.nbytes)
         self._reads.append(build_pattern_reads(source, view, self._params))

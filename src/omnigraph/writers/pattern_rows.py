@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -25,7 +25,7 @@ from omnigraph.versioning.footprint import WHOLE, Footprint, ReadSet
 from omnigraph.versioning.id_sets import IdSet
 from omnigraph.writers.existing_rows import CommittedState
 from omnigraph.writers.graph_change import GraphChange, TypeChange
-from omnigraph.writers.validate import validate_change
+from omnigraph.writers.validate import validate_ends
 
 
 class PatternReader(Protocol):
@@ -121,13 +121,16 @@ def _iter_patterns(pattern: typed_reads.Pattern) -> Iterator[typed_reads.Pattern
             yield from _iter_patterns(clause.pattern)
 
 
-def build_image_view(change: GraphChange, committed: CommittedState) -> View:
+def build_image_view(
+    change: GraphChange, committed: CommittedState, types: Collection[TypeKey]
+) -> View:
     """The view with versions of its tables that no commit has: the image after a change.
 
-    It must be a valid graph, because a pattern walks from nodes to edges and back.
+    Edges of the types that a pattern reads need their nodes by now: it walks from one to the other.
+    Other rules hold for what the whole mutation leaves.
     """
     view = committed.view
-    validate_change(change, CommittedState(view, committed.keys, change))
+    validate_ends(change, CommittedState(view, committed.keys, change), types)
     pins = dict(view.snapshot.pins)
     for type_key, each in change.items():
         pin = pins[str(type_key)]

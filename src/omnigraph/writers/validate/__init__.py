@@ -16,8 +16,19 @@ first violations, in the order of the checks, and with their number.
     existing_data       whether existing entities obey rules that a schema change adds
 """
 
-from omnigraph.writers.validate.change_validation import check_change, validate_change
+from omnigraph.writers.validate.change_validation import (
+    check_change,
+    validate_change,
+    validate_ends,
+)
 from omnigraph.writers.validate.findings import Findings
 from omnigraph.writers.validate.unique_groups import build_edge_reads, marks_of
 
-__all__ = ["Findings", "build_edge_reads", "check_change", "marks_of", "validate_change"]
+__all__ = [
+    "Findings",
+    "build_edge_reads",
+    "check_change",
+    "marks_of",
+    "validate_change",
+    "validate_ends",
+]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.catalog import EdgeType
 from omnigraph.versioning.footprint import Footprint
 from omnigraph.writers.existing_rows import CommittedState
@@ -23,6 +26,17 @@ def validate_change(change: GraphChange, committed: CommittedState) -> Footprint
     reads = check_change(change, committed, findings)
     findings.raise_if_any()
     return reads
+
+
+def validate_ends(
+    change: GraphChange, committed: CommittedState, types: Collection[TypeKey]
+) -> None:
+    """Refuse written edges of some types at nodes that do not exist after a change."""
+    findings, image = Findings(), ImageAfter(change, committed)
+    for key, type_ in committed.view.types.items():
+        if key in types and key in change and isinstance(type_, EdgeType):
+            check_written_edges(RuleSubject(key, type_, change[key]), image, findings)
+    findings.raise_if_any()
 
 
 def check_change(change: GraphChange, committed: CommittedState, findings: Findings) -> Footprint:
