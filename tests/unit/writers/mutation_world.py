@@ -69,7 +69,14 @@ class MutationWorld:
     def run(self, text: str, params: Mapping[str, Any] | None = None) -> MutationChange:
         """What a mutation does to the tables, as data; neither they nor the model change."""
         mutation, bound = self.compiled(text, params)
-        with patch("omnigraph.writers.mutate.generate_ulid", self._fresh_ids()):
+        fresh = self._fresh_ids()
+        with (
+            patch("omnigraph.writers.mutate.generate_ulid", fresh),
+            patch(
+                "omnigraph.writers.pattern_writes.generate_ids",
+                lambda count: pa.array([fresh() for _ in range(count)], pa.utf8()),
+            ),
+        ):
             return run_mutation(
                 mutation,
                 bound,
