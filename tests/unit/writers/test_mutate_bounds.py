@@ -112,3 +112,13 @@ def test_the_edges_of_a_cascade_are_looked_up_once(
     monkeypatch.setattr(CommittedState, "find_edges_at", watched)
     world.validated('delete City where @id = "Bern"')
     assert asked == [("Twin", "__src"), ("Twin", "__dst")]
+
+
+def test_the_rows_of_a_match_count_as_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = MutationWorld(BLOBS, docs(20))
+    text = "match { $a: Doc  $b: Doc } update $a set { text: $a.name }"
+    monkeypatch.setattr(matching_rows, "MUTATION_BYTES_MAX", 100_000)
+    assert world.mutate(text).nodes == 20
+    monkeypatch.setattr(matching_rows, "MUTATION_BYTES_MAX", 2_000)
+    with pytest.raises(ResourceLimitError, match="the number of bytes that one mutation reads"):
+        world.run(text)

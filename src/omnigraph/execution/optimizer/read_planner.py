@@ -48,6 +48,8 @@ PLANS_MAX: Final = 1_000
 # A start with this many times more nodes than expected makes another order worth trying.
 SKEW: Final = 16
 _STARTS_FEW: Final = 64
+# Rows are repeated by their positions, which are 64-bit integers.
+_POSITION_BYTES: Final = 8
 
 
 @dataclass(slots=True)
@@ -221,9 +223,8 @@ class _FactorizedRun:
             batch = Batch(rows.num_rows, rows.nodes, rows.edges)
             if rows.weights is not None and rows.weights.counts is not None:
                 counts = rows.weights.counts.values
-                budget.require_memory(
-                    int(counts.sum(dtype=np.float64)) * max(count_row_bytes(batch), 1)
-                )
+                repeated = int(counts.sum(dtype=np.float64))
+                budget.require_memory(repeated * (count_row_bytes(batch) + _POSITION_BYTES))
                 batch = batch.take(np.repeat(np.arange(batch.num_rows), counts))
             budget.allocate(batch.num_rows * count_row_bytes(batch))
             batches.append(batch)

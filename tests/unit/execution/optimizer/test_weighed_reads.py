@@ -186,6 +186,15 @@ def test_a_read_that_needs_too_much_memory_is_refused_before_it_takes_it() -> No
     assert {row["n"] for row in rows} == {PEOPLE**5}
 
 
+def test_the_positions_of_repeated_rows_are_memory_too() -> None:
+    graph, view = crowd()
+    plan = plan_of(graph, "query q() { match { $a: Person  $b: Person } return { $a.name } }")
+    reading = replace(reading_of(view, plan), budget=Budget(memory_bytes=8 * PEOPLE**2))
+    with pytest.raises(ResourceLimitError, match="query_memory_bytes") as refused:
+        Planner().compute_rows(Planner().get_plan(plan, view.catalog), reading)
+    assert refused.value.actual == 12 * PEOPLE**2
+
+
 def test_a_read_whose_time_is_over_is_stopped() -> None:
     graph, view = crowd()
     plan = plan_of(graph, f"query q() {{ {path(5)} return {{ count($v0) as n }} }}")
