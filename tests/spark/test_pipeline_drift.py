@@ -9,11 +9,15 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from omnigraph import Graph
 from omnigraph.errors import RunFailedError, SourceRefusedError
+from omnigraph.pipelines.config.definition import FileSource
 from omnigraph.pipelines.run.pipeline_run import RunOptions, run_pipeline
 from omnigraph.pipelines.run.stream_run import stream_pipeline
+from omnigraph.pipelines.sources import read_source_state
+from omnigraph.pipelines.sources.file_source import read_frame
 from spark.pipeline_world import SIMPLE, company, defined
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -78,3 +82,30 @@ def test_a_stream_is_not_blocked_by_a_file_that_does_not_fit(tmp_path: Path, for
         assert warning.startswith("skipped ")
         assert f"1.{format_}" in warning
         assert _ages(graph) == {"ada": 36, "dee": 36}
+
+
+@pytest.mark.parametrize("format_", ["parquet", "orc", "csv"])
+def test_new_files_have_the_columns_of_the_oldest_one(tmp_path: Path, format_: str) -> None:
+    text = _define(format_, "{}").replace("paths: in", "paths: in, new_files: true")
+    _write(tmp_path, f"0.{format_}", FIRST)
+    with company(tmp_path) as graph:
+        pipeline = defined(tmp_path, text)
+        assert run_pipeline(pipeline).status == "succeeded"
+        _write(tmp_path, f"1.{format_}", {**FIRST, "login": ["bo"], "team": ["core"]})
+        _write(tmp_path, f"2.{format_}", {**FIRST, "login": ["dee"]})
+        assert run_pipeline(pipeline).status == "succeeded"
+        assert _ages(graph) == {"ada": 36, "bo": 36, "dee": 36}
+        _write(tmp_path, f"3.{format_}", SHORT)
+        run = run_pipeline(pipeline)
+        assert f"3.{format_} has no column age" in str(run.targets[0].error)
+
+
+@pytest.mark.parametrize("format_", ["parquet", "orc"])
+def test_a_number_that_the_first_file_has_no_room_for_is_kept(
+    tmp_path: Path, format_: str, spark: SparkSession
+) -> None:
+    _write(tmp_path, f"0.{format_}", {"size": pa.array([1], pa.int32())})
+    _write(tmp_path, f"1.{format_}", {"size": pa.array([2**40], pa.int64())})
+    source = FileSource((str(tmp_path / "in"),))
+    rows = read_frame(source, read_source_state(source).listing, spark).collect()
+    assert sorted(row["size"] for row in rows) == [1, 2**40]

@@ -81,12 +81,35 @@ def test_a_source_of_new_files_is_compared_with_the_oldest_one(tmp_path: Path) -
     first = read_source_state(source)
     pq.write_table(pa.table(TEXTS), tmp_path / "1.parquet")
     second = read_source_state(source, after=first.resume)
-    # The only new file is left out: nothing is new, and the next run does not stop at it.
+    # The only new file is left out, so that nothing is new.
     assert second.is_empty
     assert second.listing.skipped == (
         f"skipped {tmp_path}/1.parquet: column age is of type string, not int64",
     )
-    assert read_source_state(source, after=second.resume).listing.skipped == ()
+
+
+@pytest.mark.parametrize("drift", [ColumnDrift(), ColumnDrift(missing="skip")])
+def test_the_oldest_file_decides_the_columns_of_new_ones(
+    tmp_path: Path, drift: ColumnDrift
+) -> None:
+    source = FileSource((str(tmp_path),), is_new_only=True, drift=drift)
+    (tmp_path / "a.csv").write_text("id,name\n")
+    first = read_source_state(source)
+    (tmp_path / "b.csv").write_text("id,name,extra\n")
+    (tmp_path / "c.csv").write_text("name,id\n")
+    second = read_source_state(source, after=first.resume).listing
+    assert [file.uri[-5:] for file in second.files] == ["b.csv", "c.csv"]
+    assert read_csv_names(second) == ["id", "name"]
+
+
+def test_a_first_file_without_a_byte_decides_no_columns(tmp_path: Path) -> None:
+    for name, header in (("a", ""), ("b", "login,age"), ("c", "login"), ("d", "login,age,team")):
+        (tmp_path / f"{name}.csv").write_text(header and f"{header}\n")
+    found = read_source_state(FileSource((str(tmp_path),), drift=ColumnDrift(missing="skip")))
+    assert found.listing.skipped == (f"skipped {tmp_path}/c.csv has no column age, of type string",)
+    assert read_csv_names(found.listing) == ["login", "age"]
+    with pytest.raises(SourceRefusedError, match=r"d\.csv: column team"):
+        _list(FileSource((str(tmp_path),), drift=ColumnDrift(new="fail", missing="skip")))
 
 
 def test_missing_columns_of_tables_are_those_of_all_files(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ class _StreamSource:
         """The source, with the columns that its files have now."""
         if files.format == "json":
             return cls(name, source, files)
-        columns = read_columns(files, files.files[0])
+        columns = read_columns(files, files.schema_files[0])
         if files.format == "csv":
             return cls(name, source, files, columns, tuple(read_csv_names(files)))
         schema = read_local_frame(source, files, spark).schema

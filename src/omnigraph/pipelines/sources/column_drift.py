@@ -31,14 +31,15 @@ def select_fitting_files(
     """Those of the files whose columns fit the first one of a listing, and what became of others.
 
     A file that may not be left out is refused. With nothing to be done about any difference, the
-    readers find those that matter.
+    readers find those that matter: they have the columns of the first one, too.
     """
-    whole = replace(listing, files=tuple(files), fills_missing=source.drift.missing == NULL)
-    if whole.fills_missing and listing.files:
-        whole = replace(whole, reference=listing.files[0])
-    if source.drift == ColumnDrift() or listing.format == "json" or not listing.files:
+    # A file without a byte has no columns.
+    first = next((file for file in listing.files if file.size), next(iter(listing.files), None))
+    fills_missing = source.drift.missing == NULL
+    whole = replace(listing, files=tuple(files), fills_missing=fills_missing, reference=first)
+    if source.drift == ColumnDrift() or listing.format == "json" or first is None:
         return whole
-    return select_by_columns(source.drift, whole, read_columns(listing, listing.files[0]))
+    return select_by_columns(source.drift, whole, read_columns(listing, first))
 
 
 def select_by_columns(

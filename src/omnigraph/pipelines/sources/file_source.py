@@ -87,7 +87,8 @@ class FileListing:
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     encoding: str = UTF_8
     csv: CsvDialect = STANDARD_CSV
-    # Whether a column that a file lacks is null there; a file that has columns, and is not read.
+    # Whether a column that a file lacks is null there; the file that decides the columns, whether
+    # it is read or not.
     fills_missing: bool = False
     reference: SourceFile | None = None
     # What was left out, and why.
@@ -231,16 +232,15 @@ def read_local_frame(source: FileSource, found: FileListing, spark: SparkSession
             if source.columns is not None:
                 return read.json(names, schema=with_corrupt_column(source.columns), mode=PERMISSIVE)
             return _require_any_record(read.json(names), source, found)
-        case "parquet":
+        case format_:
+            read = spark.read.format(format_)
             # Files of several integer widths have the widest: Spark takes those of one file.
-            wide = read_wide_schema(found)
-            read = spark.read if wide is None else spark.read.schema(_to_spark_schema(wide))
-            return _require_no_declared_columns(read.parquet(*names), source)
-        case _:
-            read = spark.read
-            if found.fills_missing and (wide := read_wide_schema(found)) is not None:
+            if (wide := read_wide_schema(found)) is not None:
                 read = read.schema(_to_spark_schema(wide))
-            return _require_no_declared_columns(read.orc(names), source)
+            elif found.reference is not None and found.reference not in found.files:
+                # Types are those that Spark finds itself.
+                read = read.schema(read.load(escape_spark_path(found.reference.uri)).schema)
+            return _require_no_declared_columns(read.load(names), source)
 
 
 def _require_any_record(records: DataFrame, source: FileSource, found: FileListing) -> DataFrame:
@@ -260,7 +260,7 @@ def _require_any_record(records: DataFrame, source: FileSource, found: FileListi
 
 def _require_columns(records: DataFrame, found: FileListing) -> None:
     """Refuse a table that lacks a column of the others: Spark takes it for a column of nulls."""
-    if len(found.files) == 1 or found.format in _TEXT_FORMATS or found.fills_missing:
+    if len(found.schema_files) == 1 or found.format in _TEXT_FORMATS or found.fills_missing:
         return
     for file in found.files:
         names = read_file_schema(found, file).names
@@ -356,7 +356,7 @@ def plan_table_parts(found: FileListing) -> tuple[TablePart, ...]:
 def _read_remote_schema(found: FileListing) -> pa.Schema:
     """The columns of the first file, as wide as any file has them."""
     wide = read_wide_schema(found)
-    return read_file_schema(found, found.files[0]) if wide is None else wide
+    return read_file_schema(found, found.schema_files[0]) if wide is None else wide
 
 
 def read_wide_schema(found: FileListing) -> pa.Schema | None:

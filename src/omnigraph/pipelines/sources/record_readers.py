@@ -80,7 +80,7 @@ def read_column_types(source: FileSource, found: FileListing) -> Mapping[str, pa
 def _read_parquet_types(found: FileListing) -> Mapping[str, pa.DataType] | None:
     if any(file.uri.rpartition("/")[2].startswith(_HIDDEN) for file in found.files):
         return None
-    schemas = [read_file_schema(found, file) for file in found.files]
+    schemas = [read_file_schema(found, file) for file in found.schema_files]
     names = schemas[0].names
     # Which column a name means, and what one stands for that is missing, Spark decides.
     if len({name.lower() for name in names}) < len(names):

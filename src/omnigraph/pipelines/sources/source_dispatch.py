@@ -265,7 +265,7 @@ def find_header_files(source: Source) -> file_source.FileListing | None:
     if found.format not in _HEADER_FORMATS:
         return None
     fitting = select_fitting_files(source, found.files, found)
-    return fitting if fitting.fills_missing else replace(found, files=found.files[:1])
+    return fitting if fitting.fills_missing else replace(fitting, files=fitting.files[:1])
 
 
 def read_header_frame(
