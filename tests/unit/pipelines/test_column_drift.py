@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import omnigraph
 from omnigraph.errors import PipelineInvalidError, SourceRefusedError
 from omnigraph.pipelines.config.definition import ColumnDrift, FileSource
+from omnigraph.pipelines.run.pipeline_run import RunOptions, run_with_records
 from omnigraph.pipelines.sources import read_source_state
 from omnigraph.pipelines.sources.column_widths import widen_types
 from omnigraph.pipelines.sources.csv_frames import (
@@ -20,7 +22,8 @@ from omnigraph.pipelines.sources.csv_frames import (
     read_csv_names,
 )
 from omnigraph.pipelines.sources.file_source import FileListing, read_wide_schema
-from unit.pipelines.definitions import PEOPLE, read
+from unit.pipelines.definitions import PEOPLE, SCHEMA, read
+from unit.pipelines.reported_runs import Rows
 
 FIRST = {"login": ["ada"], "age": pa.array([1], pa.int64())}
 TEXTS = {"login": ["bo"], "age": ["old"]}
@@ -86,6 +89,26 @@ def test_a_source_of_new_files_is_compared_with_the_oldest_one(tmp_path: Path) -
     assert second.listing.skipped == (
         f"skipped {tmp_path}/1.parquet: column age is of type string, not int64",
     )
+
+
+def test_runs_of_new_files_report_once_that_a_file_was_left_out(tmp_path: Path) -> None:
+    text = PEOPLE.replace(
+        "paths: people.jsonl", "paths: in, new_files: true, drift: {missing: skip}"
+    )
+    pipeline = read(tmp_path, text)
+    omnigraph.create(pipeline.graphs["company"].uri, schema=SCHEMA).close()
+    (tmp_path / "in").mkdir()
+
+    def run_next(name: str, header: str) -> tuple[str, tuple[str, ...]]:
+        (tmp_path / "in" / name).write_text(f"{header}\n")
+        run = run_with_records(pipeline, RunOptions(), lambda *_: Rows())
+        return run.targets[0].status, run.warnings
+
+    assert run_next("a.csv", "login,age") == ("succeeded", ())
+    reason = f"skipped {tmp_path}/in/b.csv has no column age, of type string"
+    assert run_next("b.csv", "login") == ("unchanged", (reason,))
+    assert run_next("c.csv", "login,age") == ("succeeded", ())
+    assert run_next("b.csv", "login,age") == ("succeeded", ())
 
 
 @pytest.mark.parametrize("drift", [ColumnDrift(), ColumnDrift(missing="skip")])

@@ -116,7 +116,8 @@ def _choose_batch(sources: Mapping[str, Source], ledger: Ledger, *, is_full: boo
             name: read_source_state(each, after=after.get(name)) for name, each in sources.items()
         }
         slot = Slot(_format_batch_name(number, fresh), fresh)
-        if slot.is_empty and last is not None:
+        # What was left out is noted, too: the next run does not come to it again.
+        if slot.is_empty and last is not None and not slot.warnings:
             return slot
         batch = ledger.claim_batch(number, {"position": slot.resume, "slot": slot.name})
         if batch["slot"] == slot.name:
