@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
+from threading import BoundedSemaphore
 from typing import Any
 
 import dlt
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from dlt.common.schema import Schema
+from dlt.common.schema.utils import new_table
 from dlt.pipeline.exceptions import PipelineStepFailed
 
 import omnigraph
@@ -16,7 +21,9 @@ from omnigraph.errors import RunFailedError, SourceRefusedError
 from omnigraph.pipelines.config.definition_reader import read_pipeline
 from omnigraph.pipelines.run.dlt_destination import GraphDestination
 from omnigraph.pipelines.run.pipeline_run import run_pipeline
+from omnigraph.pipelines.sources.dlt_packages import PackageDestination, StageFile
 from omnigraph.pipelines.sources.dlt_source import extract_table
+from omnigraph.storage.objects.source_files import list_source_files
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -101,13 +108,15 @@ def test_a_load_package_is_one_commit_however_often_dlt_completes_it(tmp_path: P
     deliver({"name": "ada", "age": 36, "tags": ["x", "y"]}, {"name": "bo", "tags": ["y"]})
     assert rows(tmp_path) == [("ada", 36), ("bo", None)]
     assert version(tmp_path) == 1
+    (tmp_path / "dlt-packages" / "crm" / "notes.txt").write_text("not a package")
     # No list this time: the table of its elements is there, and has no rows.
     (load,) = deliver({"name": "bo", "age": 40})
     assert rows(tmp_path) == [("ada", 36), ("bo", 40)]
     with pipeline.destination_client() as client:
         client.complete_load(load)
     assert version(tmp_path) == 2
-    assert [each.name for each in (tmp_path / "dlt-packages" / "crm").iterdir()] == [load]
+    packages = tmp_path / "dlt-packages" / "crm"
+    assert [each.name for each in packages.iterdir() if each.is_dir()] == [load]
     # What the graph refuses waits in dlt, and is loaded when the mapping makes it fit.
     with pytest.raises(PipelineStepFailed, match=r"range violation on Person\.age: 200") as failed:
         deliver({"name": "cy", "age": 200})
@@ -116,6 +125,27 @@ def test_a_load_package_is_one_commit_however_often_dlt_completes_it(tmp_path: P
     (tmp_path / "crm.yaml").write_text(DEFINITION.replace("int(age)", '"least(int(age), 150)"'))
     pipeline.run()
     assert rows(tmp_path)[2] == ("cy", 150)
+
+
+def test_a_copy_that_fails_leaves_nothing_that_is_read(tmp_path: Path) -> None:
+    given, staged = tmp_path / "people.1.0.parquet", tmp_path / "staged"
+    pq.write_table(pa.table({"name": ["ada" * 100]}), given, compression="none")
+    damaged = given.read_bytes().replace(b"ada" * 100, b"", 1)
+    given.write_bytes(damaged)
+    schema = Schema("crm")
+    schema.update_table(new_table("people", columns=[{"name": "age", "data_type": "bigint"}]))
+    with PackageDestination(str(staged)).client(schema) as client:
+        table = client.prepare_load_table("people")
+        job = client.create_load_job(table, str(given), "1")
+        assert isinstance(job, StageFile)
+        job.set_run_vars("1", schema, table)
+        # As dlt does, which takes the semaphore before.
+        done = BoundedSemaphore()
+        done.acquire()
+        job.run_managed(client, done)
+    assert job.state() == "retry"
+    assert list((staged / "1" / "people").iterdir())
+    assert list_source_files(str(staged / "1" / "people"), {})[0] == []
 
 
 def test_a_run_extracts_the_resource_of_a_table(tmp_path: Path) -> None:

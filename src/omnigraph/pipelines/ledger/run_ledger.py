@@ -164,6 +164,12 @@ class Run:
         """Whether a branch of it still has to be merged."""
         return any(target.awaits_review for target in self.targets)
 
+    @property
+    def errors(self) -> list[str]:
+        """Why it failed, and then why its targets did."""
+        errors = [self.error, *(target.error for target in self.targets)]
+        return [error for error in errors if error]
+
     def find_target(self, name: str) -> TargetRun | None:
         """What became of one target."""
         return next((each for each in self.targets if each.target == name), None)

@@ -79,9 +79,8 @@ def _build_run_facets(run: Run, parent: str | None) -> JsonObject:
             "1-1-1/ProcessingEngineRunFacet", version=version, name="omnigraph"
         )
     }
-    errors = [run.error, *(target.error for target in run.targets)]
-    message = next((each for each in errors if each), None)
-    if message is not None:
+    if run.errors:
+        message = run.errors[0]
         facets["errorMessage"] = _build_facet(
             "1-0-1/ErrorMessageRunFacet", message=message, programmingLanguage="PYTHON"
         )

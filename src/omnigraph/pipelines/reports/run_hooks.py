@@ -34,8 +34,7 @@ def build_document(run: Run) -> JsonObject:
 
 def describe_run(run: Run) -> str:
     """A run in one line."""
-    errors = [run.error, *(target.error for target in run.targets)]
-    reason = next((f": {each}" for each in errors if each), "")
+    reason = f": {run.errors[0]}" if run.errors else ""
     return f"pipeline {run.pipeline}, slot {run.slot or '?'}, {run.status}{reason}"
 
 

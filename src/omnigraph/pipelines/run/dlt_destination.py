@@ -58,13 +58,13 @@ class GraphClient(PackageClient):
         slot = f"dlt-{_find_pipeline_name()}-{load_id.replace('.', '-')}"
         ended = run_pipeline(pipeline, RunOptions(slot=slot, actor=self.config.actor))
         if ended.status != SUCCEEDED:
-            reasons = [each.error for each in ended.targets if each.error is not None]
             hint = "mend it and run the pipeline of dlt again: the package waits"
-            raise RunFailedError("\n".join(reasons), run_id=ended.id, hint=hint)
+            raise RunFailedError("\n".join(ended.errors), run_id=ended.id, hint=hint)
         # This one stays: dlt may complete it again, if the process ends before it has noted it.
+        # The commits are made, so that what cannot be removed does not matter.
         for older in self.folder.iterdir():
             if older != package:
-                shutil.rmtree(older)
+                shutil.rmtree(older, ignore_errors=True)
 
     def _bind_package(self, pipeline: Pipeline, package: Path) -> Pipeline:
         bound = {name: self._bind(each, package) for name, each in pipeline.sources.items()}

@@ -233,9 +233,8 @@ class _BatchRunner:
             )
         self.runs.append(ended)
         if ended.status != SUCCEEDED:
-            errors = [target.error for target in ended.targets if target.error is not None]
             raise RunFailedError(
-                "\n".join(errors), run_id=ended.id, hint="mend it, and start again"
+                "\n".join(ended.errors), run_id=ended.id, hint="mend it, and start again"
             )
 
     def _select_fitting(self, rows: DataFrame) -> tuple[DataFrame, FileListing]:

@@ -63,7 +63,8 @@ class StageFile(RunnableLoadJob):
         """Copy it; a file is there as a whole, or not at all."""
         self._folder.mkdir(parents=True, exist_ok=True)
         staged = self._folder / os.path.basename(self._file_path)
-        unfinished = staged.with_suffix(".part")
+        # Hidden, so that a copy which was not finished is not read; dlt tries with another name.
+        unfinished = staged.with_name(f".{staged.name}")
         schema = columns_to_arrow(self._load_table["columns"], self._job_client.capabilities, _UTC)
         _copy_rows(Path(self._file_path), unfinished, schema)
         os.replace(unfinished, staged)
