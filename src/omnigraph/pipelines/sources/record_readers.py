@@ -148,6 +148,7 @@ class CsvRecordReader(RecordReader):
         """The records, a block of the file at a time."""
         with open_csv_input(self.input, self.options) as records:
             own, places = match_columns(records, self.names, self.input)
+            assert -1 not in places, "Spark reads files whose missing columns are filled"
             found = dict(zip(self.names, places, strict=True))
             wanted = {name: own[found[name]] for name in self.wanted or self.names[:1]}
             for block in records.iter_blocks():
