@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark import find_spark_home as home
+from pyspark.core import context
+from pyspark.sql import session
+from pyspark.sql.classic import dataframe as frame
 
+import omnigraph
 from omnigraph.pipelines.mapping.row_guards import build_failure_condition
 from omnigraph.spark.spark_session import ANSI, get_strict_session
 
@@ -44,6 +54,15 @@ FAILING = [
 ]
 # What has a result for both, or is null.
 RIGHT = ["word", "try_cast(word AS int)", "number + 1", "large", "items", "nothing", "int(nothing)"]
+
+# Private names of PySpark that nothing public stands for, and why they are used.
+PRIVATE = {
+    "_active_spark_context": "sessions of other threads are found without making one",
+    "_gateway": "Java is started with a limit of time; one that ended is forgotten",
+    "_jvm": "it is forgotten with the gateway",
+    "_instantiatedSession": "it is forgotten with the gateway",
+    "_find_spark_home": "the Java that is started is the one that PySpark would start",
+}
 
 
 @pytest.fixture
@@ -111,3 +130,31 @@ def test_a_session_of_our_own_fails_where_that_of_the_caller_gives_nulls(
     with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
         ours.sql(question).collect()
     assert lenient.conf.get(ANSI) == "false"
+
+
+def test_private_names_of_pyspark_are_few_and_there() -> None:
+    sources = "".join(inspect.getsource(each) for each in (context, session, frame, home))
+    known = set(re.findall(r"\b_[A-Za-z]\w*", sources))
+    folder = Path(inspect.getfile(omnigraph)).parent
+    files = [path for path in folder.rglob("*.py") if "pyspark" in path.read_text()]
+    used = {name for path in files for name in _iter_private_names(path)}
+    assert used & known == PRIVATE.keys()
+
+
+def _iter_private_names(path: Path) -> Iterator[str]:
+    """Names with an underscore that a module uses of something else than itself."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.Attribute(value=ast.Name(id="self" | "cls")):
+                continue
+            case ast.Attribute(attr=name) | ast.Constant(value=str(name)):
+                names = [name]
+            case ast.ImportFrom(module=str(module)) if module.startswith("pyspark"):
+                names = [each.name for each in node.names]
+            case _:
+                continue
+        yield from (
+            each
+            for each in names
+            if each.isidentifier() and each.startswith("_") and not each.startswith("__")
+        )
