@@ -26,7 +26,8 @@ def test_random_queries_on_random_graphs_have_the_answers_of_the_model() -> None
     counted = run(EXAMPLES)
     assert counted["lives"] >= EXAMPLES
     # A generator whose queries mostly find nothing, or never say something, would test nothing.
-    assert counted["empty"] < 0.6 * counted["Ask"]
+    # Offsets and `having` leave some of them without rows.
+    assert counted["empty"] < 0.75 * counted["Ask"]
     assert [name for name in FEATURES if not counted[name]] == []
 
 

@@ -18,6 +18,12 @@ KEYWORDS = [
 ]
 PLAIN = ["a", "b", "name", "x_1", "_", "_y", "trueness", "nothing", "android", "inner"]
 
+# Aggregates that a block may have, and those that are written with one argument.
+OF_BLOCKS = [ast.AggregateFunction(name) for name in ("count", "sum", "avg", "min", "max")]
+ONE_ARGUMENT = [
+    each for each in ast.AggregateFunction if each not in {"percentile", "min_by", "max_by"}
+]
+
 words = st.sampled_from([*PLAIN, *KEYWORDS])
 any_words = st.sampled_from([*PLAIN, *KEYWORDS, *RESERVED, "true", "false"])
 names = st.builds(Name, any_words)
@@ -64,7 +70,7 @@ def _larger(inner: st.SearchStrategy[ast.Expr]) -> st.SearchStrategy[ast.Expr]:
         st.builds(ast.TextTest, st.sampled_from(ast.TextOp), inner, inner, st.booleans()),
         st.builds(ast.Membership, inner, inner),
         st.builds(ast.NullTest, inner, st.booleans()),
-        st.builds(ast.AggregateCall, st.sampled_from(ast.AggregateFunction), inner),
+        st.builds(ast.AggregateCall, st.sampled_from(ONE_ARGUMENT), inner),
         st.builds(ast.Rrf, arms, arms, st.none() | inner),
         arms,
         st.builds(
@@ -138,7 +144,7 @@ def _blocks(inner: st.SearchStrategy[ast.Clause]) -> st.SearchStrategy[ast.Claus
         st.builds(ast.ExistsBlock, several),
         st.builds(
             ast.AggregateBlock,
-            st.sampled_from(ast.AggregateFunction),
+            st.sampled_from(OF_BLOCKS),
             st.none() | exprs,
             several,
             st.sampled_from(ast.CompareOp),
@@ -173,8 +179,10 @@ read_bodies = st.builds(
     ast.ReadBody,
     st.lists(clauses, min_size=1, max_size=4).map(tuple),
     st.lists(projections, min_size=1, max_size=3).map(tuple),
-    st.lists(order_keys, max_size=2).map(tuple),
-    st.none() | st.integers(0, 2**64 - 1),
+    having=st.lists(exprs, max_size=1).map(tuple),
+    order=st.lists(order_keys, max_size=2).map(tuple),
+    limit=st.none() | st.integers(0, 2**64 - 1),
+    offset=st.none() | st.integers(0, 2**64 - 1),
 )
 reserved_conditions = st.builds(
     ast.Comparison,

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
-import select
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -113,49 +107,6 @@ def test_a_prompt_edits_completes_and_remembers(
     history = tmp_path / "home" / "shell_history"
     assert "$p: Person" in history.read_text()
     assert history.stat().st_mode & 0o077 == 0
-
-
-@pytest.mark.slow
-@pytest.mark.on_disk
-def test_a_shell_works_in_a_terminal(store: Path, tmp_path: Path) -> None:
-    master, slave = pty.openpty()
-    environment = os.environ | {
-        "OMNIGRAPH_HOME": str(tmp_path / "home"),
-        "PROMPT_TOOLKIT_NO_CPR": "1",
-        "TERM": "xterm",
-    }
-    line = [str(Path(sys.executable).with_name("omnigraph")), "shell", str(store)]
-    with subprocess.Popen(
-        line, stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True
-    ) as process:
-        os.close(slave)
-        _read_until(master, "main>")
-        os.write(master, b"match { $p: Person } return { $p.name, 6 * 7 as answer }\r")
-        assert "42" in _read_until(master, "42")
-        os.write(master, b"\\branch none\r")
-        _read_until(master, "none")
-        os.write(master, b"\x04")
-        _read_until(master, None)
-        assert process.wait(60) == 0
-    os.close(master)
-
-
-def _read_until(master: int, wanted: str | None) -> str:
-    """What the terminal shows until a text is there, or until it closes."""
-    found, deadline = "", time.monotonic() + 120
-    while wanted is None or wanted not in found:
-        assert time.monotonic() < deadline, found
-        if not select.select([master], [], [], 1)[0]:
-            continue
-        try:
-            read = os.read(master, 65_536)
-        except OSError:
-            # Linux reports the end of the other side in this way.
-            break
-        if not read:
-            break
-        found += read.decode(errors="replace")
-    return found
 
 
 def _read_documents(text: str) -> list[dict[str, object]]:
