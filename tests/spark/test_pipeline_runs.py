@@ -149,7 +149,7 @@ def test_a_process_that_ends_anywhere_leaves_one_commit_and_a_true_ledger(tmp_pa
         return folder
 
     faults = list(iter_faults(life))
-    assert len(faults) == 12
+    assert len(faults) == 16
     for fault in faults:
         steps = fault.create_steps()
         folder = life(steps)

@@ -45,9 +45,9 @@ from omnigraph.writers.matching_rows import (
 from omnigraph.writers.pattern_rows import (
     PatternReader,
     SourceRows,
-    build_image_view,
     build_pattern_reads,
     list_read_types,
+    open_image_view,
     read_pattern,
 )
 from omnigraph.writers.pattern_writes import collect_bound_ids, collect_updates, collect_writes
@@ -155,11 +155,12 @@ class _MutationRun:
     def _write_matches(self, write: typed_tree.PatternWrite) -> None:
         """Do the actions on the rows that the pattern has before the first of them."""
         source, view = write.source, self._view
-        types, image = list_read_types(source, view), view
-        is_touched = any(each in self._pending for each in types)
-        if is_touched:
-            image = build_image_view(self._build_change(), self._committed, types)
-        rows = read_pattern(source, image, self._read_pattern, is_committed=not is_touched)
+        types = list_read_types(source, view)
+        if any(each in self._pending for each in types):
+            with open_image_view(self._build_change(), self._committed, types) as image:
+                rows = read_pattern(source, image, self._read_pattern, is_committed=False)
+        else:
+            rows = read_pattern(source, view, self._read_pattern, is_committed=True)
         self._budget.spend_bytes(rows.table.nbytes)
         self._reads.append(build_pattern_reads(source, view, self._params))
         for action in write.actions:

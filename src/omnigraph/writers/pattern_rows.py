@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -121,10 +122,13 @@ def _iter_patterns(pattern: typed_reads.Pattern) -> Iterator[typed_reads.Pattern
             yield from _iter_patterns(clause.pattern)
 
 
-def build_image_view(
+@contextmanager
+def open_image_view(
     change: GraphChange, committed: CommittedState, types: Collection[TypeKey]
-) -> View:
+) -> Iterator[View]:
     """The view with versions of its tables that no commit has: the image after a change.
+
+    The files of its rows are removed at the end: the commit writes the rows as they are then.
 
     Edges of the types that a pattern reads need their nodes by now: it walks from one to the other.
     Other rules hold for what the whole mutation leaves.
@@ -132,12 +136,16 @@ def build_image_view(
     view = committed.view
     validate_ends(change, CommittedState(view, committed.keys, change), types)
     pins = dict(view.snapshot.pins)
-    for type_key, each in change.items():
-        pin = pins[str(type_key)]
-        staged = [view.tables.write(pin, each.rows)] if each.rows.num_rows else []
-        dead = _find_copies(type_key, each, committed)[ROW_ID].combine_chunks()
-        pins[str(type_key)] = view.tables.replace(pin, dead=dead.cast(pa.uint64()), staged=staged)
-    return replace(view, snapshot=replace(view.snapshot, pins=pins))
+    with ExitStack() as written:
+        for type_key, each in change.items():
+            pin = pins[str(type_key)]
+            staged = [view.tables.write(pin, each.rows)] if each.rows.num_rows else []
+            for files in staged:
+                written.callback(view.tables.discard, files)
+            dead = _find_copies(type_key, each, committed)[ROW_ID].combine_chunks()
+            dead = dead.cast(pa.uint64())
+            pins[str(type_key)] = view.tables.replace(pin, dead=dead, staged=staged)
+        yield replace(view, snapshot=replace(view.snapshot, pins=pins))
 
 
 def _find_copies(type_key: TypeKey, change: TypeChange, committed: CommittedState) -> pa.Table:
