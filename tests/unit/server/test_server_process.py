@@ -91,7 +91,7 @@ def test_a_server_says_where_it_listens_and_ends_with_0(graph: str) -> None:
 @pytest.mark.slow
 def test_what_is_under_way_is_finished_after_a_signal(graph: str) -> None:
     person = '{"type":"Person","data":{"name":"p%d"}}'
-    lines = "\n".join(person % number for number in range(50_000))
+    lines = "\n".join(person % number for number in range(600_000))
     headers = {"content-type": "application/x-ndjson"}
     with start(*SERVE, graph, "--bind", "127.0.0.1:0") as (process, url):
         found: list[httpx.Response] = []
@@ -102,7 +102,7 @@ def test_what_is_under_way_is_finished_after_a_signal(graph: str) -> None:
 
         thread = threading.Thread(target=load)
         thread.start()
-        # Long enough for the bytes to arrive, and not for 50,000 rows to be written.
+        # Long enough for the bytes to arrive, and not for 600,000 rows to be written.
         thread.join(0.3)
         assert thread.is_alive()
         process.send_signal(signal.SIGTERM)
@@ -110,7 +110,7 @@ def test_what_is_under_way_is_finished_after_a_signal(graph: str) -> None:
         process.communicate(timeout=30)
     assert process.returncode == 0
     assert found[0].status_code == 200
-    assert found[0].json()["total_entities"] == 50_000
+    assert found[0].json()["total_entities"] == 600_000
 
 
 @pytest.mark.slow
