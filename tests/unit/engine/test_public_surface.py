@@ -28,7 +28,16 @@ WIDER = "node Person { name: String @key  age: I32?  nick: String? }"
 AGE = "query older($name: String) { update Person set { age: 40 } where name = $name }"
 ALL = "query all() { match { $p: Person } return { $p.name as name, $p.age as age } }"
 # What a snapshot offers to the layers above, and what says which state it is.
-_LAYERS = {"answer", "answer_named", "answer_in_turn", "describe", "type_key", "open_for", "view"}
+_LAYERS = {
+    "answer",
+    "answer_named",
+    "answer_in_turn",
+    "describe",
+    "type_key",
+    "open_for",
+    "view",
+    "catalog",
+}
 _OWN = {"at", "branch", "to_json", *_LAYERS}
 
 
