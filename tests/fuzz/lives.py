@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from random import Random
 from typing import TypeAlias, assert_never
 
-from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn
-
 from fuzz.pen import Pen
 from fuzz.reads import Ask, write_read
 from fuzz.values import literal
@@ -69,10 +66,8 @@ def _shown(step: Step) -> str:
             assert_never(step)
 
 
-@st.composite
-def lives(draw: DrawFn) -> Life:
-    """Random lives: a load, queries, and perhaps changes and queries again."""
-    pen = Pen(draw)
+def write_life(pen: Pen) -> Life:
+    """A random life: a load, queries, and perhaps changes and queries again."""
     return Life(tuple(_steps(pen)), is_small=pen.chance(50))
 
 
@@ -99,29 +94,23 @@ def _records(pen: Pen, *, is_first: bool) -> str:
     """Nodes with some of the ids, and edges between them."""
     most = pen.one_of((5, 3, 5, 8, len(IDS)) if is_first else (1, 2))
     ids = {name: _chosen(pen, most) for name in NODES}
-    lines = [_node(_dice(pen), name, id_) for name, chosen in ids.items() for id_ in chosen]
+    lines = [_node(pen.dice, name, id_) for name, chosen in ids.items() for id_ in chosen]
     number = 0 if is_first else 1000
     for name, (source, target, _) in EDGES.items():
         if not ids[source] or not ids[target]:
             continue
         wanted = pen.one_of((most, 0, most // 2, 2 * most, 2 * most))
-        pairs = [_pair(_dice(pen), ids[source], ids[target]) for _ in range(wanted)]
+        pairs = [_pair(pen.dice, ids[source], ids[target]) for _ in range(wanted)]
         if name in KEYED_EDGES:
             pairs = list(dict.fromkeys(pairs))
         for pair in pairs:
             number += 1
-            lines.append(_edge(_dice(pen), name, f"e{number}", pair))
+            lines.append(_edge(pen.dice, name, f"e{number}", pair))
     return "\n".join(lines)
 
 
-def _dice(pen: Pen) -> Random:
-    """For the values of a record: a draw each would be slow."""
-    return Random(pen.number(0, 2**20))
-
-
 def _chosen(pen: Pen, most: int) -> list[str]:
-    dice = _dice(pen)
-    return [id_ for id_ in IDS[:most] if dice.random() < 0.9]
+    return [id_ for id_ in IDS[:most] if pen.dice.random() < 0.9]
 
 
 def _pair(dice: Random, sources: Sequence[str], targets: Sequence[str]) -> tuple[str, str]:

@@ -1,36 +1,33 @@
-"""Choices of a random text; the first of several is the one that a failing example keeps."""
+"""Choices of a random text: the same dice make the same choices on every machine."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import TypeVar
-
-from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn
 
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
 class Pen:
-    """Draws from a test case of hypothesis."""
+    """Chooses with dice."""
 
-    draw: DrawFn
+    dice: Random
 
     def one_of(self, items: Sequence[Item]) -> Item:
         """One of the items."""
-        return self.draw(st.sampled_from(items))
+        return self.dice.choice(items)
 
     def number(self, least: int, most: int) -> int:
         """A number, both bounds included."""
-        return self.draw(st.integers(least, most))
+        return self.dice.randint(least, most)
 
     def chance(self, percent: int) -> bool:
         """True so often."""
-        # Shrinking leads to zero, which must mean no.
-        return self.draw(st.integers(0, 99)) >= 100 - percent
+        return self.dice.randrange(100) < percent
 
     def some(self, items: Sequence[Item], most: int) -> list[Item]:
         """Distinct items, perhaps none."""
-        return self.draw(st.lists(st.sampled_from(items), max_size=most, unique=True))
+        return self.dice.sample(items, self.number(0, min(most, len(items))))
