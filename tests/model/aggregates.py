@@ -21,7 +21,10 @@ def of_rows(call: AggregateValue, rows: list[Row], value: Evaluate) -> Any:
     values = [value(call.argument, row) for row in rows]
     known = [each for each in values if each is not None]
     if call.is_distinct:
-        known = list({sort_key(each): each for each in reversed(known)}.values())[::-1]
+        firsts: dict[Any, Any] = {}
+        for each in known:
+            firsts.setdefault(sort_key(each), each)
+        known = list(firsts.values())
     match call.function:
         case Name.COLLECT:
             return tuple(known[: call.limit])
