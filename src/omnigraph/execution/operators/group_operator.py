@@ -230,8 +230,9 @@ def _compute_whole_aggregate(
 ) -> pa.Array:
     """An aggregate that needs all rows of a group at once."""
     argument = call.argument
-    if isinstance(argument, NodeValue | SystemValue) and not call.is_ordered:
-        # Entities are distinct exactly if their numbers are.
+    is_entity = isinstance(argument, NodeValue | SystemValue)
+    if is_entity and call.function is AggregateFunction.COUNT:
+        # Entities are distinct exactly if their numbers are; other aggregates return a value.
         values: Values = pa.array(compute_key_codes(argument, batch, context))
     else:
         values = evaluate_rows(argument, batch, context)
