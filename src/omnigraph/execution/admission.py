@@ -7,7 +7,8 @@ turns out to take long does not keep the others waiting: they wait for a bounded
 one that waits for a store: it has little work, but it would have its turn for all of that time.
 
 To wake another thread takes a good part of a short read, so a thread that comes back soon has the
-next turn too. A thread that has waited for long by that is given its turn by the one before.
+next turn too, and wakes no other thread as long as it does. A thread that has waited for long by
+that is given its turn by the one before.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Hashable
+from contextlib import suppress
 from types import TracebackType
 from typing import Final
 
@@ -24,9 +26,14 @@ from omnigraph.lru_cache import LruCache
 # A read with more work than this gains from a second core what it loses to other threads.
 SHORT_S: Final = 0.005
 # A read that waited so long is given a turn, unless one other read has its turn all that time.
-WAIT_S_MAX: Final = 0.02
+WAIT_S_MAX: Final = 0.04
 # After so long again it runs beside the others.
-HANDOVER_S_MAX: Final = 0.05
+HANDOVER_S_MAX: Final = 0.08
+# A thread that came back so soon, so many times, is expected to come back again.
+RETURN_S: Final = 0.0005
+RETURNS_MIN: Final = 3
+# So often one of those that wait looks whether it was expected in vain.
+LOOK_S: Final = 0.004
 # A read that had its turn for long runs beside the others for some runs, more of them each time.
 # Then it has a turn again: maybe it waited for a cold file, or for a thread that has ended.
 BESIDE_GROWTH: Final = 4
@@ -68,31 +75,66 @@ class TurnQueue:
     """Whose turn it is: a lock that a thread takes again at once, while no other waits for long."""
 
     def __init__(self) -> None:
+        # Nothing blocks on it, so that to release it wakes no thread.
         self._lock = threading.Lock()
+        # Released to wake one of the threads that wait; one of them, the watcher, looks by itself.
+        self._bell = threading.Lock()
+        self._bell.acquire()
+        self._watcher = threading.Lock()
         self._began = 0.0
+        # The thread of the last turn, when it ended, and how often it came back soon.
+        self._last = 0
+        self._ended = 0.0
+        self._returns = 0
         # Those that have waited for long, each with a lock that is released for its turn.
         self._overdue: deque[threading.Lock] = deque()
 
     def wait(self) -> bool:
         """Wait for a turn; whether it came within a bounded time."""
-        is_mine = self._lock.acquire(timeout=WAIT_S_MAX) or self._wait_overdue()
+        is_mine = self._lock.acquire(blocking=False) or self._wait_bell() or self._wait_overdue()
         if is_mine:
-            self._began = time.monotonic()
+            self._began, last, self._last = time.monotonic(), self._last, threading.get_ident()
+            is_back = last == self._last and self._began - self._ended < RETURN_S
+            self._returns = self._returns + 1 if is_back else 0
         return is_mine
 
     def end_turn(self) -> float:
         """Let the next thread have its turn; the seconds that this one took."""
-        passed_s = time.monotonic() - self._began
+        self._ended = time.monotonic()
+        passed_s, returns = self._ended - self._began, self._returns
         try:
             self._overdue.popleft().release()
         except IndexError:
             self._lock.release()
+            if returns < RETURNS_MIN:
+                self._ring()
         return passed_s
 
     @property
     def is_taken(self) -> bool:
         """Whether a thread has its turn."""
         return self._lock.locked()
+
+    def _ring(self) -> None:
+        # Another thread may have rung since.
+        with suppress(RuntimeError):
+            self._bell.release()
+
+    def _wait_bell(self) -> bool:
+        """Wait until the turn is free when the bell rings or at a look, for a bounded time."""
+        end = time.monotonic() + WAIT_S_MAX
+        is_watcher = is_mine = False
+        try:
+            while not is_mine and (left := end - time.monotonic()) > 0:
+                is_watcher = is_watcher or self._watcher.acquire(blocking=False)
+                self._bell.acquire(timeout=min(left, LOOK_S) if is_watcher else left)
+                is_mine = self._lock.acquire(blocking=False)
+        finally:
+            if is_watcher:
+                self._watcher.release()
+                # Whom it wakes is the next watcher.
+                self._ring()
+        return is_mine
 
     def _wait_overdue(self) -> bool:
         if time.monotonic() - self._began >= WAIT_S_MAX:

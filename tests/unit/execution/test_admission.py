@@ -5,12 +5,15 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from functools import partial
 
 import pytest
 
+from omnigraph.execution import admission
 from omnigraph.execution.admission import (
     BESIDE_GROWTH,
     BESIDE_RUNS_MAX,
+    RETURNS_MIN,
     SHORT_S,
     TEXT_LENGTH_MAX,
     WAIT_S_MAX,
@@ -120,6 +123,36 @@ def test_a_thread_that_waited_for_long_is_given_its_turn_by_one_that_always_come
         each.join()
     assert sorted(turns) == [0, 1, 2]
     assert not lane.is_taken
+
+
+@pytest.mark.parametrize("returns", [0, 2 * RETURNS_MIN])
+def test_a_thread_that_does_not_come_back_leaves_its_turn_to_one_that_waits(
+    monkeypatch: pytest.MonkeyPatch, returns: int
+) -> None:
+    # None is overdue, and however busy the machine is, every return is soon.
+    monkeypatch.setattr(admission, "WAIT_S_MAX", 3600.0)
+    monkeypatch.setattr(admission, "RETURN_S", 3600.0)
+    lane = TurnQueue()
+    turns: list[bool] = []
+    for _ in range(returns):
+        assert lane.wait()
+        lane.end_turn()
+    assert lane.wait()
+    take_turn = partial(_take_turn, lane, turns)
+    others = [threading.Thread(target=take_turn, daemon=True) for _ in range(3)]
+    for each in others:
+        each.start()
+    time.sleep(SHORT_S)
+    lane.end_turn()
+    for each in others:
+        each.join(timeout=20)
+    assert turns == [True] * 3
+    assert not lane.is_taken
+
+
+def _take_turn(lane: TurnQueue, turns: list[bool]) -> None:
+    turns.append(lane.wait())
+    lane.end_turn()
 
 
 def test_a_turn_that_is_given_to_an_interrupted_thread_goes_on_to_the_next() -> None:
