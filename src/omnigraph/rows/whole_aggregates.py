@@ -145,11 +145,11 @@ def _collect_values(call: AggregateValue, rows: GroupedValues) -> pa.Array:
 
 
 def _select_distinct(rows: GroupedValues, places: RowIndices) -> RowIndices:
-    """Of rows of one group with equal values, the first."""
+    """Of rows of one group with equal values, the first; the order stays."""
     codes = encode_group_keys(rows.values.take(pa.array(places)))
-    return places.take(
-        group_by_codes([rows.groups.of_row.take(places), codes], len(places)).first_rows
-    )
+    same = group_by_codes([rows.groups.of_row.take(places), codes], len(places))
+    # Groups come in the order of their codes, which is that of another group's values.
+    return places.take(np.sort(same.first_rows))
 
 
 def _choose_first(rows: GroupedValues) -> pa.Array:
