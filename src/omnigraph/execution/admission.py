@@ -107,7 +107,7 @@ class TurnQueue:
         except IndexError:
             self._lock.release()
             if returns < RETURNS_MIN:
-                self._ring()
+                self._wake_one()
         return passed_s
 
     @property
@@ -115,7 +115,7 @@ class TurnQueue:
         """Whether a thread has its turn."""
         return self._lock.locked()
 
-    def _ring(self) -> None:
+    def _wake_one(self) -> None:
         # Another thread may have rung since.
         with suppress(RuntimeError):
             self._bell.release()
@@ -133,7 +133,7 @@ class TurnQueue:
             if is_watcher:
                 self._watcher.release()
                 # Whom it wakes is the next watcher.
-                self._ring()
+                self._wake_one()
         return is_mine
 
     def _wait_overdue(self) -> bool:
