@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -37,6 +38,11 @@ class Commit:
     preferred: tuple[tuple[str, str], ...] = ()
     key: str | None = None
     reverts: str | None = None
+
+    def __repr__(self) -> str:
+        by = "" if self.actor is None else f", actor={self.actor!r}"
+        said = "" if self.message is None else f", message={reprlib.repr(self.message)}"
+        return f"Commit({self.id!r}, {self.branch!r}, version={self.version}{by}{said})"
 
     def to_json(self) -> JsonObject:
         """The document that commands and servers answer for a commit."""

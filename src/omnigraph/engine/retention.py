@@ -26,6 +26,9 @@ class Tag:
     created_at: datetime
     actor: str | None = None
 
+    def __repr__(self) -> str:
+        return f"Tag({self.name!r}, {self.commit_id!r}, {self.branch!r}, version={self.version})"
+
     def to_json(self) -> JsonObject:
         """The document of a tag."""
         return {

@@ -89,6 +89,16 @@ def test_queries_and_mutations_may_be_in_files(graph: Graph, tmp_path: Path) -> 
         main.query(tmp_path / "none.gq")
 
 
+def test_what_a_shell_prints_of_a_report_is_one_short_line(graph: Graph) -> None:
+    tag = graph.tag("first")
+    made = graph.branch().load(
+        [{"name": "bob"}], type="Person", mode="append", message="a long message " * 20
+    )
+    for report in (tag, made.commit, made, *graph.index_status()):
+        assert len(repr(report)) < 160, repr(report)
+        assert "\n" not in repr(report)
+
+
 @pytest.mark.parametrize("on_error", ["fail", "quarantine"])
 def test_a_dry_load_checks_everything_and_writes_nothing(
     graph: Graph, on_error: omnigraph.OnErrorName

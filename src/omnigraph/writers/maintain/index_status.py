@@ -69,6 +69,10 @@ class IndexStatus:
     state: IndexState
     reason: str | None = None
 
+    def __repr__(self) -> str:
+        rows = f"{self.covered_rows:,} of {self.total_rows:,} rows"
+        return f"IndexStatus({self.type_key}.{self.property}, {self.state.value}, {rows})"
+
     def to_json(self) -> JsonObject:
         """The entry of an index in the document of all."""
         return {
