@@ -142,6 +142,8 @@ class AsyncBranch(AsyncHandle[Branch], of=Branch):
         key: str | None = None,
         retries: int = 0,
         dry_run: bool = False,
+        timeout: float | None = None,
+        memory: int | None = None,
     ) -> MutationResult: ...
     async def query(
         self,

@@ -14,6 +14,8 @@ from omnigraph.execution.query_budget import Cancellation
 Handle = TypeVar("Handle")
 
 _CANCEL: Final = "cancel"
+# What writes take, whose repetition it marks.
+_KEY: Final = "key"
 # The asynchronous class of a class that methods return, by the name in their annotations.
 _TWINS: Final[dict[str, type[AsyncHandle[Any]]]] = {}  # Any: of each its own
 
@@ -85,14 +87,16 @@ def _build_awaited(
         [object, tuple[Any, ...], Mapping[str, Any]], Callable[[], Any]
     ],  # Any: see below
 ) -> object:
-    takes_cancellation = _CANCEL in inspect.signature(function).parameters
+    taken = inspect.signature(function).parameters
+    takes_cancellation, is_write = _CANCEL in taken, _KEY in taken
 
     @wraps(function)
     async def call(self: AsyncHandle[Any], *args: Any, **keywords: Any) -> Any:  # Any: as there
         cancellation = keywords.setdefault(_CANCEL, Cancellation()) if takes_cancellation else None
         work = read(self.sync, *_resolve_handles(args, keywords))
         threads = self._threads
-        return _wrap(self, await threads.run(work, cancellation=cancellation), twin)
+        found = await threads.run(work, cancellation=cancellation, is_write=is_write)
+        return _wrap(self, found, twin)
 
     call.__name__ = name
     return call

@@ -40,15 +40,16 @@ class CallThreads:
         *,
         cancellation: Cancellation | None = None,
         discard: Callable[[Returned], object] | None = None,
+        is_write: bool = False,
     ) -> Returned:
         """The result of a call.
 
         If the task is cancelled, a call that has not begun never does. A running one is stopped by
         its cancellation, and the task waits for its end; without a cancellation it goes on alone
-        to its end, as a write must, and `discard` gets its result.
+        to its end, and `discard` gets its result. Closing waits for a write and does not stop it.
         """
         future = self._submit(call)
-        if cancellation is not None:
+        if cancellation is not None and not is_write:
             self._running.add(cancellation)
         try:
             return await asyncio.wrap_future(future)

@@ -16,6 +16,10 @@ from omnigraph.http_client import open_client
 _OPENED: Final = frozenset({"connection.connect_tcp.complete", "connection.start_tls.complete"})
 
 
+class RequestCutError(Exception):
+    """A request whose connection was cut when it may have been sent already."""
+
+
 class CancellableConnections:
     """Connections that are free; safe to share between threads."""
 
@@ -26,7 +30,7 @@ class CancellableConnections:
     def send(self, request: httpx.Request, cancellation: Cancellation) -> httpx.Response:
         """The answer to a request, whose connection is cut when it is cancelled.
 
-        The server stops a read whose client has gone.
+        The server stops a read whose client has gone, and goes on with a write.
         """
         try:
             connection = self._free.pop()
@@ -38,7 +42,7 @@ class CancellableConnections:
         except BaseException as failure:
             connection.close()
             if isinstance(failure, httpx.TransportError) and cancellation.is_cancelled:
-                raise QueryCancelledError from None
+                raise RequestCutError from None
             raise
         self._free.append(connection)
         return response

@@ -15,9 +15,14 @@ from urllib.parse import quote
 
 import httpx
 
-from omnigraph.client.cancellable_connections import CancellableConnections
+from omnigraph.client.cancellable_connections import CancellableConnections, RequestCutError
 from omnigraph.client.error_decoding import decode_failure
-from omnigraph.errors import InDoubtError, OmnigraphError, RemoteUnavailableError
+from omnigraph.errors import (
+    InDoubtError,
+    OmnigraphError,
+    QueryCancelledError,
+    RemoteUnavailableError,
+)
 from omnigraph.execution.query_budget import Cancellation
 from omnigraph.http_client import Retries, UnavailableError, open_client
 from omnigraph.wire.protocol_names import JSON, LINES
@@ -187,6 +192,10 @@ class HttpTransport:
             yield
         except OmnigraphError:
             raise
+        except RequestCutError:
+            if call.is_write:
+                raise InDoubtError(f"{self.url}: a write was cancelled while it was sent") from None
+            raise QueryCancelledError from None
         except UnavailableError as failure:
             raise RemoteUnavailableError(self.url, str(failure)) from failure
         except httpx.HTTPError as failure:

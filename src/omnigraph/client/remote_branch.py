@@ -193,8 +193,16 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
         key: str | None = None,
         retries: int = 0,
         dry_run: bool = False,
+        timeout: float | None = None,
+        memory: int | None = None,
+        cancel: Cancellation | None = None,
     ) -> MutationResult:
-        """Run a mutation: one commit for all its statements, none when nothing changes."""
+        """Run a mutation: one commit for all its statements, none when nothing changes.
+
+        The server stops it after `timeout` seconds. One that is cancelled when it may have been
+        sent is an `InDoubtError`: a server does not stop a write whose client has gone.
+        """
+        stop = arguments.require_cancellation(cancel)
         source = read_query_text(text)
         document = {
             "query": source,
@@ -204,6 +212,8 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
             "message": message,
             "key": arguments.require_optional_key(key),
             "dry_run": dry_run or None,
+            "timeout": timeout,
+            "memory": memory,
         }
         segments: tuple[str, ...] = ("mutate",)
         headers = {}
@@ -212,7 +222,7 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
             headers = {IF_COMMIT_HEADER: format_commit(if_commit)}
 
         def run() -> MutationResult:
-            found = self._write(segments, document, headers=headers, source=source)
+            found = self._write(segments, document, headers=headers, source=source, cancel=stop)
             return decoding.decode_mutation(found)
 
         return retry_conflicts(run, retries=arguments.require_count("retries", retries))
@@ -345,7 +355,7 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
         parse_filters(kinds, types, ops)
         return RemoteFeed(self.transport, self._name, build_filters(kinds, types, ops))
 
-    def _write(
+    def _write(  # noqa: PLR0913 — what a request may carry
         self,
         segments: tuple[str, ...],
         document: Mapping[str, Any],  # Any: JSON values
@@ -354,6 +364,7 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
         content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         source: str = "",
+        cancel: Cancellation | None = None,
     ) -> dict[str, Any]:  # Any: a JSON document
         """The answer to a write; one with a key may be sent again."""
         given = {name: value for name, value in document.items() if value is not None}
@@ -368,6 +379,7 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
             source=source,
             is_write=True,
             is_repeatable="key" in given,
+            cancel=cancel,
         )
         return self.transport.send_write(call)
 

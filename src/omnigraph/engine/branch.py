@@ -13,7 +13,7 @@ from omnigraph.engine import arguments, feed, optimize
 from omnigraph.engine.branch_merges import BranchMerges
 from omnigraph.engine.branch_reads import BranchReads
 from omnigraph.engine.commit import Commit, commit_of
-from omnigraph.engine.commit_loop import build_terms, write
+from omnigraph.engine.commit_loop import Terms, build_terms, write
 from omnigraph.engine.diff import Diff, compute_diff
 from omnigraph.engine.entity_changes import Filters, parse_filters
 from omnigraph.engine.entity_history import EntityVersion, compute_blame, entity_of, iter_history
@@ -33,6 +33,7 @@ from omnigraph.engine.optimize import IndexBuildResult, OptimizeResult
 from omnigraph.engine.read_requests import (
     QueryText,
     ReadEngine,
+    build_budget,
     build_read_request,
     build_time_budget,
     read_query_text,
@@ -168,17 +169,24 @@ class Branch(BranchReads, BranchMerges):
         key: str | None = None,
         retries: int = 0,
         dry_run: bool = False,
+        timeout: float | None = None,
+        memory: int | None = None,
+        cancel: Cancellation | None = None,
     ) -> MutationResult:
         """Run a mutation: one commit for all its statements, none when nothing changes.
 
         A call repeated with its `key` does nothing, and answers with the commit of the first one,
         as in `load`. An update or a delete of what others changed meanwhile is a `ConflictError`,
         unless it may be run again on the newest state, up to `retries` times. A dry run counts
-        what would be affected.
+        what would be affected. After `timeout` seconds it is stopped, as by `cancel`, and nothing
+        is written; once its commit is being made, it goes on to its end. `memory` bounds the read
+        of each pattern.
         """
+        budget = build_budget(timeout, memory, cancel)
         found = read_query_text(text)
         arguments.require_optional_text("name", name)
         terms = build_terms(if_commit, message=message, key=key, is_dry=dry_run)
+        authorize_reads = partial(self._session.authorize, Act(Action.READ, self.name))
 
         def run() -> MutationResult:
             operation = MutationOperation(
@@ -186,22 +194,26 @@ class Branch(BranchReads, BranchMerges):
                 found,
                 name=name,
                 params=params,
-                authorize_reads=partial(self._session.authorize, Act(Action.READ, self.name)),
+                budget=budget,
+                authorize_reads=authorize_reads,
             )
-            written = write(self._session, self._stream, operation, terms)
-            nodes, edges = operation.count_affected(written)
-            return MutationResult(
-                branch=self.name,
-                query_name=operation.query_name,
-                affected_nodes=nodes,
-                affected_edges=edges,
-                actor=self._session.actor,
-                commit=None if written.record is None else commit_of(written.record),
-                is_repeated=written.is_repeated,
-                is_dry=dry_run,
-            )
+            return self._mutate(operation, terms)
 
         return retry_conflicts(run, retries=arguments.require_count("retries", retries))
+
+    def _mutate(self, operation: MutationOperation, terms: Terms) -> MutationResult:
+        written = write(self._session, self._stream, operation, terms)
+        nodes, edges = operation.count_affected(written)
+        return MutationResult(
+            branch=self.name,
+            query_name=operation.query_name,
+            affected_nodes=nodes,
+            affected_edges=edges,
+            actor=self._session.actor,
+            commit=None if written.record is None else commit_of(written.record),
+            is_repeated=written.is_repeated,
+            is_dry=terms.is_dry,
+        )
 
     def retrying(
         self, work: Callable[[Branch], Returned], *, retries: int = RETRIES_DEFAULT

@@ -90,19 +90,24 @@ def build_read_request(  # noqa: PLR0913 — one keyword for each decision of th
     cancel: object = None,
 ) -> ReadRequest:
     """What a caller asked for; its time starts here."""
-    seconds = _require_optional_seconds("timeout", timeout)
-    bytes_max = arguments.require_optional_count("memory", memory)
-    budget = Budget(
-        compute_default_bytes() if bytes_max is None else bytes_max,
-        None if seconds is None else time.monotonic() + seconds,
-        cancellation=arguments.require_cancellation(cancel),
-    )
+    budget = build_budget(timeout, memory, cancel)
     return ReadRequest(
         read_query_text(text),
         arguments.require_optional_text("name", name),
         arguments.normalize_parameters(params, poll=budget.check_interrupts),
         settings,
         budget,
+    )
+
+
+def build_budget(timeout: object, memory: object, cancel: object) -> Budget:
+    """The bounds of a request; its time starts here."""
+    seconds = _require_optional_seconds("timeout", timeout)
+    bytes_max = arguments.require_optional_count("memory", memory)
+    return Budget(
+        compute_default_bytes() if bytes_max is None else bytes_max,
+        None if seconds is None else time.monotonic() + seconds,
+        cancellation=arguments.require_cancellation(cancel),
     )
 
 

@@ -24,15 +24,14 @@ from omnigraph.errors import (
     WrongQueryKindError,
 )
 from omnigraph.execution.query_budget import Access, Budget, ReadOptions
-from omnigraph.execution.sources.topology.memory_cache import compute_default_bytes
 from omnigraph.lang.lexer import Mode
 from omnigraph.policy.acts import Act, Action
 from omnigraph.query import bind_parameters
 from omnigraph.query.logical_plan import ReadPlan
-from omnigraph.query.query_compiler import parse_file, select_query
+from omnigraph.query.query_compiler import CompiledQuery, parse_file, select_query
 from omnigraph.query.query_descriptor import list_matched_types
-from omnigraph.query.typed_tree import Mutation
-from omnigraph.rows.evaluator import Params
+from omnigraph.query.typed_tree import NOW_NAME, Mutation
+from omnigraph.rows.evaluator import Params, RequestParams
 from omnigraph.rows.view import View
 from omnigraph.schema import load_catalog
 from omnigraph.schema.accepted_schema import TypeKind
@@ -41,6 +40,7 @@ from omnigraph.versioning import Transaction
 from omnigraph.writers.inputs import InputOptions, InputSource, Text, read_input
 from omnigraph.writers.load_records import LoadChange, LoadMode, build_load_change
 from omnigraph.writers.mutate import MutationChange, run_mutation
+from omnigraph.writers.pattern_rows import PatternReads
 from omnigraph.writers.prepare import Request, prepare_transaction
 from omnigraph.writers.row_staging import RowStaging
 from omnigraph.writers.schema_migration import Migration, SchemaText, build_migration
@@ -135,7 +135,10 @@ def _can_be_read_again(source: object) -> bool:
 
 
 class MutationOperation:
-    """A mutation: all its statements happen at one instant."""
+    """A mutation: all its statements happen at one instant.
+
+    Its budget bounds what it does until it is offered to the branch; then it is not stopped.
+    """
 
     def __init__(
         self,
@@ -144,13 +147,15 @@ class MutationOperation:
         *,
         name: str | None,
         params: object,
+        budget: Budget,
         authorize_reads: Callable[[Collection[str]], None] = lambda _: None,
     ) -> None:
         self._resources = resources
         self._authorize_reads = authorize_reads
         self._text = text
         self._name = name
-        self._params = normalize_parameters(params)
+        self._budget = budget
+        self._params = normalize_parameters(params, poll=budget.check_interrupts)
         self._now = resources.environment.now_ms()
         self._staging = RowStaging(resources.storage.tables)
         self.query_name = ""
@@ -167,27 +172,31 @@ class MutationOperation:
 
     def prepare(self, view: View, request: Request) -> Transaction | None:
         """The mutation on a view; None when it changes nothing."""
-        plan = self._plan(view)
+        compiled, budget = self._compile(view), self._budget
+        plan = compiled.plan
+        if not isinstance(plan, Mutation):
+            raise WrongQueryKindError(plan.name, is_mutation=False)
         self.query_name = plan.name
         mode = self._resources.environment.mode
-        params = bind_parameters(plan.parameters, self._params, strictness=mode)
+        params = bind_parameters(plan.parameters, self._params, strictness=mode, budget=budget)
         keys = self._resources.keys
         if read := list_matched_types(plan, view.catalog):
             self._authorize_reads(read)
         self.mutated = run_mutation(
             plan,
-            params,
-            now=self._now,
+            RequestParams({**params, NOW_NAME: self._now}, budget.check_interrupts),
             view=view,
             keys=keys,
-            read=partial(self._read_pattern, params),
+            patterns=PatternReads(compiled.pattern_plans, partial(self._read_pattern, params)),
         )
         if not self.mutated.change:
             return None
         request = Request(request.signature, self.mutated.reads, request.requires)
-        return prepare_transaction(
+        transaction = prepare_transaction(
             self.mutated.change, view, keys, staging=self._staging, request=request
         )
+        budget.check_interrupts()
+        return transaction
 
     def abandon(self) -> None:
         """Remove what was written for a mutation that will never be a commit."""
@@ -209,16 +218,14 @@ class MutationOperation:
         """The rows of a pattern; what is kept of views in memory is kept of committed ones."""
         resources = self._resources
         access = resources.environment.access if is_committed else Access.LOOKUPS
-        options = ReadOptions(access, Budget(compute_default_bytes()))
+        options = ReadOptions(access, self._budget.begin_part())
         found = resources.reads.run(plan, view, params, now=self._now, options=options)
         return found.to_arrow()
 
-    def _plan(self, view: View) -> Mutation:
-        plans = self._resources.plans
-        plan = plans.get(self._text, name=self._name, schema=view.schema).plan
-        if not isinstance(plan, Mutation):
-            raise WrongQueryKindError(plan.name, is_mutation=False)
-        return plan
+    def _compile(self, view: View) -> CompiledQuery:
+        return self._resources.plans.get(
+            self._text, name=self._name, schema=view.schema, budget=self._budget
+        )
 
 
 def digest_schema(source: str) -> str:

@@ -70,6 +70,12 @@ class Budget:
         self._worked = 0
         self._cancellation = cancellation
 
+    def begin_part(self) -> Budget:
+        """The bounds of one of several reads of the request: their time is shared."""
+        part = Budget(self._memory_bytes, self._deadline, self._work_limit, self._cancellation)
+        part._started = self._started
+        return part
+
     @contextmanager
     def reserve(self, nbytes: int) -> Iterator[None]:
         """Hold so much memory for the time of the context."""

@@ -80,6 +80,8 @@ class StoredQueryTool:
             branch=given["branch"],
             snapshot=given.get("snapshot"),
             key=given.get("key"),
+            timeout=None,
+            memory=None,
         )
         catalogue, name = self.scope.catalogue, self.stored.entry.name
         call = stored_queries.begin_call(self.scope.graph, catalogue, name, asked)
@@ -94,7 +96,7 @@ class StoredQueryTool:
     def _mutate(self, call: StoredCall, asked: InvokeStoredQueryRequest) -> ToolAnswer:
         mutation = stored_queries.build_mutation(call, asked)
         with self.scope.admit(len(mutation.query) + len(orjson.dumps(asked.params))):
-            return graph_writes.run_mutation(call.graph, mutation)
+            return graph_writes.run_mutation(call.graph, mutation, self.scope.bounds)
 
 
 def iter_stored_tools(scope: ToolScope, taken: frozenset[str]) -> Iterator[StoredQueryTool]:

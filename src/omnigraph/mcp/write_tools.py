@@ -35,7 +35,7 @@ def _mutate(scope: ToolScope, arguments: Arguments) -> ToolAnswer:
     asked = ChangeRequest.model_validate(given)
     with scope.admit(len(orjson.dumps(given))):
         return graph_writes.run_mutation(
-            scope.graph, asked, if_commit=arguments.get("ifGraphCommit")
+            scope.graph, asked, scope.bounds, if_commit=arguments.get("ifGraphCommit")
         )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from omnigraph.engine import Text
 from omnigraph.errors import BranchExistsError, BranchNotFoundError, InvalidArgumentError
+from omnigraph.operations.graph_reads import ReadBounds, choose_smaller
 from omnigraph.policy.acts import Act, Action
 from omnigraph.versioning.record import MAIN_BRANCH
 
@@ -30,8 +31,10 @@ JsonObject = dict[str, Any]  # Any: a JSON document
 BRANCH_BYTES: Final = 256
 
 
-def run_mutation(graph: Graph, asked: ChangeRequest, *, if_commit: str | None = None) -> JsonObject:
-    """Run a mutation: ChangeOutput."""
+def run_mutation(
+    graph: Graph, asked: ChangeRequest, bounds: ReadBounds, *, if_commit: str | None = None
+) -> JsonObject:
+    """Run a mutation within the bounds of a read, also when its client goes: ChangeOutput."""
     branch = _open_to_change(graph, asked.branch)
     result = branch.mutate(
         asked.query,
@@ -42,6 +45,8 @@ def run_mutation(graph: Graph, asked: ChangeRequest, *, if_commit: str | None = 
         key=asked.key,
         retries=asked.retries,
         dry_run=asked.dry_run,
+        timeout=choose_smaller(asked.timeout, bounds.timeout_s),
+        memory=choose_smaller(asked.memory, bounds.memory_bytes),
     )
     return result.to_json()
 

@@ -114,8 +114,8 @@ def build_read(call: StoredCall, asked: InvokeStoredQueryRequest) -> QueryReques
         params=asked.params,
         branch=asked.branch,
         snapshot=asked.snapshot,
-        timeout=None,
-        memory=None,
+        timeout=asked.timeout,
+        memory=asked.memory,
     )
 
 
@@ -128,4 +128,6 @@ def build_mutation(call: StoredCall, asked: InvokeStoredQueryRequest) -> ChangeR
         branch=asked.branch,
         key=asked.key,
         retries=0,
+        timeout=asked.timeout,
+        memory=asked.memory,
     )

@@ -23,6 +23,8 @@ class StoredQueryCall:
     branch: str | None = None
     snapshot: str | None = None
     expects_mutation: bool = False
+    timeout_s: float | None = None
+    memory_bytes: int | None = None
 
     @property
     def url(self) -> str:
@@ -31,11 +33,13 @@ class StoredQueryCall:
 
     def to_json(self) -> dict[str, Any]:  # Any: a JSON document
         """The body of the request."""
+        bounds = {"timeout": self.timeout_s, "memory": self.memory_bytes}
         return {
             "params": dict(self.params),
             "branch": self.branch,
             "snapshot": self.snapshot,
             "expect_mutation": self.expects_mutation,
+            **{name: value for name, value in bounds.items() if value is not None},
         }
 
 

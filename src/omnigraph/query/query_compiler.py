@@ -10,12 +10,13 @@ from omnigraph.lang.lexer import Mode
 from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.query.ast import File, Query, Setting, Show
 from omnigraph.query.check import check_query
-from omnigraph.query.logical_plan import Plan
+from omnigraph.query.logical_plan import Plan, ReadPlan
 from omnigraph.query.parser import ParsedFile, parse_query_file
 from omnigraph.query.query_lowering import lower_query
 from omnigraph.query.query_settings import check_settings
 from omnigraph.query.rewrites import Rewriting, rewrite
 from omnigraph.query.typed_reads import CheckedQuery
+from omnigraph.query.typed_tree import Mutation, PatternWrite
 from omnigraph.schema.catalog import Catalog
 
 # A hint that lists more names than this is not read.
@@ -24,13 +25,17 @@ _NAMES_SHOWN_MAX = 10
 
 @dataclass(frozen=True, slots=True)
 class CompiledQuery:
-    """A query, ready to run; `diagnostics` are warnings, `settings` the lines of its file."""
+    """A query, ready to run; `diagnostics` are warnings, `settings` the lines of its file.
+
+    `pattern_plans` are the reads of the patterns of a mutation, in the order of its statements.
+    """
 
     query: Query
     checked: CheckedQuery
     plan: Plan
     diagnostics: tuple[Diagnostic, ...]
     settings: tuple[Setting, ...] = ()
+    pattern_plans: tuple[ReadPlan, ...] = ()
 
 
 def compile_query(
@@ -91,7 +96,19 @@ def compile_declaration(
     if checked is None:
         raise CompileError(collector.list_diagnostics())
     plan = rewriting(lower_query(checked, poll), catalog, poll)
-    return CompiledQuery(query, checked, plan, collector.list_diagnostics(), parsed.file.settings)
+    patterns = [
+        rewriting(lower_query(each.source, poll), catalog, poll)
+        for each in (plan.statements if isinstance(plan, Mutation) else ())
+        if isinstance(each, PatternWrite)
+    ]
+    return CompiledQuery(
+        query,
+        checked,
+        plan,
+        collector.list_diagnostics(),
+        parsed.file.settings,
+        tuple(each for each in patterns if isinstance(each, ReadPlan)),
+    )
 
 
 def select_query(file: File, name: str | None) -> Query:

@@ -165,6 +165,8 @@ class HttpApp:
             return await self._lanes.run(binding.lane, lambda: handle(call))
         asked = binding.write_act(call)
         _authorize(call, asked)
+        # Without a cancellation: a write goes on when its client has gone.
+        call.bounds = self._bound_read(None)
         with self._admission.admit(call.actor, asked.nbytes):
             return await self._lanes.run(binding.lane, lambda: handle(call))
 
@@ -187,7 +189,7 @@ class HttpApp:
         with call_when_gone(receive, cancel.cancel):
             return await self._lanes.run(binding.lane, lambda: handle(call))
 
-    def _bound_read(self, cancel: Cancellation) -> ReadBounds:
+    def _bound_read(self, cancel: Cancellation | None) -> ReadBounds:
         return ReadBounds(self._settings.read_s_max, self._settings.read_bytes_max, cancel)
 
     async def _run_read(self, call: Call, binding: Binding, receive: Receive) -> Answer:

@@ -63,7 +63,7 @@ def _prepare_read(found: StoredCall, call: Call) -> tuple[Hashable, Callable[[],
 
 def _mutate(found: StoredCall, commit: str | None, call: Call) -> Answer:
     asked = stored_queries.build_mutation(found, call.body)
-    run = partial(graph_writes.run_mutation, found.graph, asked, if_commit=commit)
+    run = partial(graph_writes.run_mutation, found.graph, asked, call.bounds, if_commit=commit)
     return _refuse_misfit(found, lambda: answer_json(run()))
 
 

@@ -42,7 +42,9 @@ def mutate_if_commit(call: Call) -> Answer:
 def run_mutation(call: Call, asked: ChangeRequest, *, if_commit: str | None) -> Answer:
     """Run a mutation; a text that reads is refused."""
     try:
-        document = graph_writes.run_mutation(call.open_graph(), asked, if_commit=if_commit)
+        document = graph_writes.run_mutation(
+            call.open_graph(), asked, call.bounds, if_commit=if_commit
+        )
     except WrongQueryKindError as error:
         message = f"{error.message}: reads are sent to POST /query"
         raise RequestRefusedError(400, message) from None

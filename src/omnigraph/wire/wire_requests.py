@@ -60,6 +60,8 @@ class ChangeRequest(Request):
         0, ge=0, le=RETRIES_MAX, description="How often it may be run again after a conflict."
     )
     dry_run: bool = False
+    timeout: float | None = Field(None, ge=0, description="Seconds after which it is stopped.")
+    memory: int | None = Field(None, ge=0, description="Bytes that each of its patterns may use.")
 
 
 class InvokeStoredQueryRequest(Request):
@@ -70,6 +72,8 @@ class InvokeStoredQueryRequest(Request):
     snapshot: str | None = None
     expect_mutation: bool | None = None
     key: str | None = None
+    timeout: float | None = Field(None, ge=0, description="Seconds after which it is stopped.")
+    memory: int | None = Field(None, ge=0, description="Bytes that it may use.")
 
 
 class SchemaApplyRequest(Request):

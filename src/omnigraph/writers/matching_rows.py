@@ -20,6 +20,7 @@ from omnigraph.execution.type_scan import (
 )
 from omnigraph.query import typed_tree
 from omnigraph.rows.columns import TableShape
+from omnigraph.rows.comparison import Poll, skip_poll
 from omnigraph.rows.evaluator import Params
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey
@@ -177,11 +178,13 @@ def read_with_blobs(
 class MutationBudget:
     """The bytes that the statements of one mutation have read so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, poll: Poll = skip_poll) -> None:
         self._spent = 0
+        self._poll = poll
 
     def spend_bytes(self, size: int) -> None:
-        """Count more bytes; too many in all are refused."""
+        """Count more bytes; too many in all are refused. One whose time is over stops here."""
+        self._poll()
         self._spent += size
         if self._spent > MUTATION_BYTES_MAX:
             raise ResourceLimitError(

@@ -13,7 +13,7 @@ from omnigraph.ids import generate_ulid
 from omnigraph.query import typed_tree
 from omnigraph.query.ast import WriteVerb
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
-from omnigraph.rows.evaluator import Params
+from omnigraph.rows.evaluator import RequestParams
 from omnigraph.rows.id_predicates import find_equality_value
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
@@ -43,7 +43,7 @@ from omnigraph.writers.matching_rows import (
     read_with_blobs,
 )
 from omnigraph.writers.pattern_rows import (
-    PatternReader,
+    PatternReads,
     SourceRows,
     build_pattern_reads,
     list_read_types,
@@ -79,18 +79,20 @@ class MutationChange:
 
 def run_mutation(
     mutation: typed_tree.Mutation,
-    params: Mapping[str, typed_tree.Value],
+    params: RequestParams,
     *,
-    now: int,
     view: View,
     keys: KeyCache,
-    read: PatternReader,
+    patterns: PatternReads,
 ) -> MutationChange:
-    """Run the statements of a mutation in order on a view; nothing is committed yet."""
-    bound = {**params, typed_tree.NOW_NAME: now}
+    """Run the statements of a mutation in order on a view; nothing is committed yet.
+
+    What the poll of the parameters raises, between pieces of the work, ends the mutation.
+    """
     committed = CommittedState(view, keys, {})
-    run = _MutationRun(mutation.statements, bound, committed, read)
+    run = _MutationRun(mutation.statements, params, committed, patterns)
     for statement in mutation.statements:
+        params.poll()
         run.execute_statement(statement)
     return run.build_result(mutation)
 
@@ -110,18 +112,19 @@ class _MutationRun:
     def __init__(
         self,
         statements: Sequence[typed_tree.Statement],
-        params: Params,
+        params: RequestParams,
         committed: CommittedState,
-        read: PatternReader,
+        patterns: PatternReads,
     ) -> None:
         self._statements = statements
         self._view = committed.view
-        self._read_pattern = read
+        self._read_pattern = patterns.read
+        self._plans = iter(patterns.plans)
         self._params = params
         self._committed = committed
         self._pending: dict[TypeKey, PendingRows] = {}
         self._updated: dict[TypeKey, _UpdatedType] = {}
-        self._budget = MutationBudget()
+        self._budget = MutationBudget(params.poll)
         # The deletions since the last statement of another kind.
         self._deletions: Deletions | None = None
         self._reads: list[Footprint] = []
@@ -154,13 +157,13 @@ class _MutationRun:
 
     def _write_matches(self, write: typed_tree.PatternWrite) -> None:
         """Do the actions on the rows that the pattern has before the first of them."""
-        source, view = write.source, self._view
+        source, view, plan = write.source, self._view, next(self._plans)
         types = list_read_types(source, view)
         if any(each in self._pending for each in types):
             with open_image_view(self._build_change(), self._committed, types) as image:
-                rows = read_pattern(source, image, self._read_pattern, is_committed=False)
+                rows = read_pattern(plan, image, self._read_pattern, is_committed=False)
         else:
-            rows = read_pattern(source, view, self._read_pattern, is_committed=True)
+            rows = read_pattern(plan, view, self._read_pattern, is_committed=True)
         self._budget.spend_bytes(rows.table.nbytes)
         self._reads.append(build_pattern_reads(source, view, self._params))
         for action in write.actions:

@@ -12,8 +12,6 @@ import pyarrow as pa
 from omnigraph.query import typed_reads, typed_tree
 from omnigraph.query.logical_plan import ReadPlan
 from omnigraph.query.query_descriptor import list_pattern_types
-from omnigraph.query.query_lowering import lower_query
-from omnigraph.query.rewrites import rewrite
 from omnigraph.query.typed_tree import SystemName, column_name_of
 from omnigraph.rows.columns import arrow_type_of
 from omnigraph.rows.evaluator import Params
@@ -34,6 +32,14 @@ class PatternReader(Protocol):
 
     def __call__(self, plan: ReadPlan, view: View, *, is_committed: bool) -> pa.Table:
         """Its rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class PatternReads:
+    """The reads of the patterns of a mutation, in the order of its statements; `read` runs them."""
+
+    plans: Sequence[ReadPlan]
+    read: PatternReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +72,12 @@ def list_read_types(source: typed_reads.Read, view: View) -> list[TypeKey]:
 
 
 def read_pattern(
-    source: typed_reads.Read, view: View, read: PatternReader, *, is_committed: bool
+    plan: ReadPlan, view: View, read: PatternReader, *, is_committed: bool
 ) -> SourceRows:
     """The rows of a pattern, with values as tables keep them."""
-    plan = rewrite(lower_query(source), view.catalog)
-    assert isinstance(plan, ReadPlan)
     found = read(plan, view, is_committed=is_committed)
-    columns = [_to_stored_values(found[column.name], column.type) for column in source.columns]
-    return SourceRows(pa.table(columns, [column.name for column in source.columns]))
+    columns = [_to_stored_values(found[column.name], column.type) for column in plan.columns]
+    return SourceRows(pa.table(columns, [column.name for column in plan.columns]))
 
 
 def _to_stored_values(values: pa.ChunkedArray, type_: typed_tree.ResultType) -> pa.ChunkedArray:

@@ -236,6 +236,23 @@ def test_a_write_that_waits_for_a_thread_is_not_begun_once_cancelled(graph: Grap
     run(work())
 
 
+def test_a_cancelled_task_stops_a_mutation_that_reads(graph: Graph) -> None:
+    async def work() -> None:
+        main = await AsyncGraph(graph).branch()
+        before = await main.head()
+        text = PRODUCT[: PRODUCT.index("return")] + "update $a set { age: 1 } }"
+        write = asyncio.create_task(main.mutate(text))
+        await asyncio.sleep(0.1)
+        write.cancel()
+        started = time.monotonic()
+        await asyncio.gather(write, return_exceptions=True)
+        assert write.cancelled()
+        assert time.monotonic() - started < SOON_S
+        assert (await main.head()).id == before.id
+
+    run(work())
+
+
 def test_each_public_method_has_a_twin() -> None:
     for name in ("Graph", "Branch", "Snapshot"):
         twin = getattr(omnigraph, f"Async{name}")

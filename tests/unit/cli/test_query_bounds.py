@@ -25,6 +25,19 @@ def test_a_query_without_time_is_stopped(run: Run, store: Path) -> None:
     assert "hint:" in result.stderr
 
 
+def test_a_mutation_without_time_or_memory_writes_nothing(run: Run, store: Path) -> None:
+    text = "query q() { match { $p: Person } update $p set { age: 1 } }"
+    before = run("commit", "list", "--store", store, "--json").stdout
+    for bound, message in (
+        (("--timeout", "0"), "the query was not done after"),
+        (("--memory", "1"), "query_memory_bytes is limited to 1"),
+    ):
+        result = run("mutate", "--store", store, "-e", text, *bound)
+        assert result.exit_code == 1
+        assert message in result.stderr
+    assert run("commit", "list", "--store", store, "--json").stdout == before
+
+
 def test_a_query_without_memory_is_refused(run: Run, store: Path) -> None:
     result = run("query", "--store", store, "-e", FRIENDS, "--memory", "1")
     assert result.exit_code == 1

@@ -362,6 +362,28 @@ def test_another_thread_cancels_a_query_of_a_server(graph: Graph) -> None:
             main.snapshot().query(NAMES, cancel=cancellation)
 
 
+def test_a_mutation_of_a_server_has_bounds(graph: Graph) -> None:
+    main = graph.branch()
+    people = [{"name": f"p{number}"} for number in range(60)]
+    main.load(people, type="Person", mode="append")
+    before = main.head.id
+    text = SLOW.replace("return { count($a) as n }", "update $a set { age: 1 }")
+    with pytest.raises(errors.QueryTimeoutError):
+        main.mutate(text, timeout=0.1)
+    with pytest.raises(errors.ResourceLimitError):
+        main.mutate(text, memory=1)
+    cancellation = omnigraph.Cancellation()
+    timer = threading.Timer(0.2, cancellation.cancel)
+    timer.start()
+    # It may have been written, as far as its caller knows; its time ends it on the server.
+    with pytest.raises(errors.InDoubtError, match="a write was cancelled"):
+        main.mutate(text, timeout=1.0, cancel=cancellation)
+    timer.join()
+    with pytest.raises(errors.QueryCancelledError):
+        main.mutate(text, cancel=cancellation)
+    assert main.head.id == before
+
+
 def test_a_graph_of_a_server_is_awaited(graph: Graph) -> None:
     async def work() -> None:
         async with omnigraph.connect_async(graph.uri) as opened:

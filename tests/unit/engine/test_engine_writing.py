@@ -14,6 +14,7 @@ import pytest
 from omnigraph import Branch, errors
 from omnigraph.engine.commit_loop import STARTS_MAX, Operation, Terms, WriteOutcome, write
 from omnigraph.engine.write_operations import LoadOperation, MigrationOperation, MutationOperation
+from omnigraph.execution.query_budget import Budget
 from omnigraph.policy.acts import Act
 from omnigraph.rows.view import View
 from omnigraph.versioning import Transaction
@@ -59,7 +60,8 @@ class Overtaken:
 
 
 def _mutating(main: Branch, query: str, /, **params: object) -> MutationOperation:
-    return MutationOperation(main._session.resources, CHANGES, name=query, params=params)
+    resources = main._session.resources
+    return MutationOperation(resources, CHANGES, name=query, params=params, budget=Budget())
 
 
 def _loading(main: Branch, source: InputSource, mode: LoadMode = LoadMode.APPEND) -> LoadOperation:
@@ -106,7 +108,9 @@ def test_a_match_whose_answer_others_changed_is_a_conflict(
     main.mutate('query q() { insert MemberOf { from: "Ada", to: "Red" } }')
     text = """query q() { match { $p: Person  $p memberOf $t  $t.name = "Red" }
         update $p set { age: coalesce($p.age, 0) + 1 } }"""
-    mutating = MutationOperation(main._session.resources, text, name=None, params=None)
+    mutating = MutationOperation(
+        main._session.resources, text, name=None, params=None, budget=Budget()
+    )
     operation = Overtaken(mutating, lambda: main.mutate(meanwhile))
     with pytest.raises(errors.ConflictError) as caught:
         _write(main, operation)
@@ -115,11 +119,15 @@ def test_a_match_whose_answer_others_changed_is_a_conflict(
 
 def test_a_match_of_one_node_goes_through_beside_changes_of_others(main: Branch) -> None:
     text = 'query q() { match { $p: Person { name: "Ada" } } update $p set { age: $p.age + 1 } }'
-    mutating = MutationOperation(main._session.resources, text, name=None, params=None)
+    mutating = MutationOperation(
+        main._session.resources, text, name=None, params=None, budget=Budget()
+    )
     operation = Overtaken(mutating, lambda: _birthday(main, "Bob", 99))
     assert _write(main, operation).record is not None
     assert (operation.preparations, ages(main)) == (1, {"Ada": 37, "Bob": 99})
-    mutating = MutationOperation(main._session.resources, text, name=None, params=None)
+    mutating = MutationOperation(
+        main._session.resources, text, name=None, params=None, budget=Budget()
+    )
     with pytest.raises(errors.ConflictError):
         _write(main, Overtaken(mutating, lambda: _birthday(main, "Ada", 1)))
     assert ages(main)["Ada"] == 1
@@ -127,7 +135,9 @@ def test_a_match_of_one_node_goes_through_beside_changes_of_others(main: Branch)
 
 def test_an_upsert_of_what_others_changed_is_prepared_again(main: Branch) -> None:
     text = 'query q() { upsert Person { name: "Ada", age: coalesce(age, 0) + 1 } }'
-    mutating = MutationOperation(main._session.resources, text, name=None, params=None)
+    mutating = MutationOperation(
+        main._session.resources, text, name=None, params=None, budget=Budget()
+    )
     operation = Overtaken(mutating, lambda: _birthday(main, "Ada", 50))
     assert _write(main, operation).record is not None
     assert (operation.preparations, ages(main)["Ada"]) == (2, 51)

@@ -378,8 +378,12 @@ def test_probes_ask_without_a_body(shared: httpx.Client) -> None:
     assert shared.head(f"{G}/snapshot").status_code == 405
 
 
-def test_a_read_has_a_budget(tmp_path: Path) -> None:
+def test_a_query_has_a_budget(tmp_path: Path) -> None:
+    write = "query q() { match { $p: Person } update $p set { age: 1 } }"
     with serve_people(tmp_path, read_s_max=0.0) as running, running.connect() as client:
-        timed = client.post(f"{G}/query", json={"query": READ})
-    assert timed.status_code == 413
-    assert timed.json()["resource_limit"]["resource"] == "query_time_ms"
+        before = count_commits(client)
+        for path, text in (("query", READ), ("mutate", write)):
+            timed = client.post(f"{G}/{path}", json={"query": text})
+            assert timed.status_code == 413
+            assert timed.json()["resource_limit"]["resource"] == "query_time_ms"
+        assert count_commits(client) == before

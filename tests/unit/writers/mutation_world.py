@@ -17,10 +17,12 @@ from omnigraph.execution.executor import QueryExecutor
 from omnigraph.execution.query_budget import Access, ReadOptions
 from omnigraph.execution.sources.source_cache import SourceCache
 from omnigraph.query.logical_plan import ReadPlan
-from omnigraph.query.query_compiler import compile_query
+from omnigraph.query.query_compiler import CompiledQuery, compile_query
 from omnigraph.query.query_parameters import bind_parameters
-from omnigraph.query.typed_tree import Mutation
+from omnigraph.query.typed_tree import NOW_NAME, Mutation
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape, build_table_shape
+from omnigraph.rows.comparison import skip_poll
+from omnigraph.rows.evaluator import RequestParams
 from omnigraph.rows.view import View, table_types_of
 from omnigraph.schema import load_catalog
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
@@ -33,6 +35,7 @@ from omnigraph.writers.existing_rows import CommittedState
 from omnigraph.writers.graph_change import GraphChange, TypeChange
 from omnigraph.writers.key_cache import KeyCache
 from omnigraph.writers.mutate import MutationChange, run_mutation
+from omnigraph.writers.pattern_rows import PatternReads
 from omnigraph.writers.validate import validate_change
 
 NOW = 1_700_000_000_000
@@ -48,6 +51,11 @@ def read_pattern(
     return executor.run(plan, view, params, now=NOW, options=options).to_arrow()
 
 
+def request_params(bound: Mapping[str, Any]) -> RequestParams:
+    """The parameters of a request at a fixed time, which nothing stops."""
+    return RequestParams({**bound, NOW_NAME: NOW}, skip_poll)
+
+
 class MutationWorld:
     """The tables and the model of one graph; fresh ids are the same numbers in both."""
 
@@ -60,11 +68,17 @@ class MutationWorld:
 
     def compiled(self, text: str, params: Mapping[str, Any] | None = None) -> Any:
         """The mutation of a declaration, or of just its statements, and its parameters."""
-        if not text.startswith("query"):
-            text = f"query q() {{ {text} }}"
-        mutation = compile_query(text, self.view.catalog).checked
+        mutation = self._compile(text).checked
         assert isinstance(mutation, Mutation)
         return mutation, bind_parameters(mutation.parameters, dict(params or {}))
+
+    def pattern_reads(self, text: str, params: Mapping[str, Any]) -> PatternReads:
+        """The reads of the patterns of the same mutation."""
+        return PatternReads(self._compile(text).pattern_plans, partial(read_pattern, params))
+
+    def _compile(self, text: str) -> CompiledQuery:
+        text = text if text.startswith("query") else f"query q() {{ {text} }}"
+        return compile_query(text, self.view.catalog)
 
     def run(self, text: str, params: Mapping[str, Any] | None = None) -> MutationChange:
         """What a mutation does to the tables, as data; neither they nor the model change."""
@@ -79,11 +93,10 @@ class MutationWorld:
         ):
             return run_mutation(
                 mutation,
-                bound,
-                now=NOW,
+                request_params(bound),
                 view=self.view,
                 keys=self._keys(),
-                read=partial(read_pattern, bound),
+                patterns=self.pattern_reads(text, bound),
             )
 
     def validated(self, text: str, params: Mapping[str, Any] | None = None) -> MutationChange:

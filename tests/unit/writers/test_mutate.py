@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +16,7 @@ from omnigraph.writers.graph_change import WriteMode
 from omnigraph.writers.key_cache import KeyCache
 from omnigraph.writers.mutate import run_mutation
 from omnigraph.writers.validate import unique_groups
-from unit.writers.mutation_world import NOW, MutationWorld, read_pattern
+from unit.writers.mutation_world import NOW, MutationWorld, request_params
 
 SCHEMA = """
 node Person {
@@ -127,11 +126,12 @@ def test_entities_without_a_key_are_new_each_time(world: MutationWorld) -> None:
 
 def test_fresh_ids_differ_between_runs() -> None:
     world = MutationWorld(SCHEMA)
-    mutation, params = world.compiled("insert Note { n: 1 } insert Note { n: 2 }")
-    keys = KeyCache(Log(open_objects("memory://none")))
-    read = partial(read_pattern, params)
+    text = "insert Note { n: 1 } insert Note { n: 2 }"
+    mutation, params = world.compiled(text)
+    given, keys = request_params(params), KeyCache(Log(open_objects("memory://none")))
+    patterns = world.pattern_reads(text, params)
     runs = [
-        run_mutation(mutation, params, now=0, view=world.view, keys=keys, read=read)
+        run_mutation(mutation, given, view=world.view, keys=keys, patterns=patterns)
         for _ in range(2)
     ]
     found = {id_ for run in runs for id_ in run.change[NOTE].rows["__id"].to_pylist()}

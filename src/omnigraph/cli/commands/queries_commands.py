@@ -12,7 +12,7 @@ import typer
 from omnigraph.cli.cluster_access import find_graphs, open_cluster, resolve_cluster
 from omnigraph.cli.command_errors import FAILED, fail
 from omnigraph.cli.command_registry import ACTOR, CONTROL_FLAGS, add_group, register_command
-from omnigraph.cli.commands.query_commands import TableOptions, print_rows
+from omnigraph.cli.commands.query_commands import QueryLimits, TableOptions, print_rows
 from omnigraph.cli.global_options import Capability, Flag, Scope
 from omnigraph.cli.local_files import read_source
 from omnigraph.cli.shared_options import JSON, MAIN_BRANCH, RowFormat, read_json_object
@@ -108,11 +108,12 @@ def show_query(scope: Scope, name: _NAME, source: QueryFileSource) -> None:
     print_json(found[name].to_json_schema())
 
 
-def run_query(
+def run_query(  # noqa: PLR0913 — one parameter for each option
     scope: Scope,
     name: _NAME,
     output: RowFormat,
     table: TableOptions,
+    bounds: QueryLimits,
     params: Annotated[
         str | None, typer.Option("--params", metavar="JSON", help="Parameters, a JSON object.")
     ] = None,
@@ -127,12 +128,24 @@ def run_query(
         invoked = cluster.invoke_query(opened, graph_id, name)
         target = invoked.graph.branch(branch)
         if invoked.is_mutation:
-            result = target.mutate(invoked.text, name=name, params=given)
+            result = target.mutate(
+                invoked.text,
+                name=name,
+                params=given,
+                timeout=bounds.timeout,
+                memory=bounds.memory_bytes,
+            )
             counts = f"{result.affected_nodes} nodes and {result.affected_edges} edges"
             show(Fields(result.to_json(), f"{name} changed {counts}"), is_json=output.is_json)
             return
         snapshot = target.snapshot()
-        rows = snapshot.query(invoked.text, name=name, params=given)
+        rows = snapshot.query(
+            invoked.text,
+            name=name,
+            params=given,
+            timeout=bounds.timeout,
+            memory=bounds.memory_bytes,
+        )
         columns = [each.name for each in rows.columns]
         shown = {"branch": branch, "snapshot": None}
         answer = ResultRows(name, shown, columns, rows.to_json_rows(), snapshot.commit.id)

@@ -47,6 +47,12 @@ if TYPE_CHECKING:
     from omnigraph.query.ast import Statement
 
 _SIZE: Final = re.compile(r"(\d+)([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_WRITTEN_BRANCH = Annotated[
+    str | None,
+    typer.Option(
+        "--branch", metavar="NAME", show_default=MAIN_BRANCH, help="The branch to write to."
+    ),
+]
 _UNITS: Final = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 
 
@@ -61,7 +67,7 @@ def query(  # noqa: PLR0913 — one group for each decision of the caller
     scope: Scope,
     source: QuerySource,
     target: ReadTarget,
-    bounds: ReadLimits,
+    bounds: QueryLimits,
     output: RowFormat,
     table: TableOptions,
     place: ReadExecution,
@@ -70,7 +76,7 @@ def query(  # noqa: PLR0913 — one group for each decision of the caller
     from omnigraph.query.ast import Explain
 
     layout = table.build_layout(scope.config)
-    if (call := _find_stored_call(scope, source, target)) is not None:
+    if (call := _find_stored_call(scope, source, target, bounds)) is not None:
         print_stored_rows(call, output.choose(scope.config.output), layout)
         return
     parsed, params = source.parse(), source.read_parameters()
@@ -134,7 +140,12 @@ def _show_stored_mutation(
 
 
 def _find_stored_call(
-    scope: Scope, source: QuerySource, target: ReadTarget, *, expects_mutation: bool = False
+    scope: Scope,
+    source: QuerySource,
+    target: ReadTarget,
+    bounds: QueryLimits,
+    *,
+    expects_mutation: bool = False,
 ) -> StoredQueryCall | None:
     """The call of a stored query of a server; on a storage, a query needs its text."""
     if not source.is_stored:
@@ -153,6 +164,8 @@ def _find_stored_call(
         target.branch,
         target.snapshot,
         expects_mutation=expects_mutation,
+        timeout_s=bounds.timeout,
+        memory_bytes=bounds.memory_bytes,
     )
 
 
@@ -171,7 +184,7 @@ def explain(
     scope: Scope,
     source: QuerySource,
     target: ReadTarget,
-    bounds: ReadLimits,
+    bounds: QueryLimits,
     is_run: Annotated[
         bool,
         typer.Option(
@@ -202,12 +215,8 @@ def explain(
 def mutate(  # noqa: PLR0913 — one parameter for each option
     scope: Scope,
     source: QuerySource,
-    branch: Annotated[
-        str | None,
-        typer.Option(
-            "--branch", metavar="NAME", show_default=MAIN_BRANCH, help="The branch to write to."
-        ),
-    ] = None,
+    bounds: QueryLimits,
+    branch: _WRITTEN_BRANCH = None,
     expected: IF_COMMIT = None,
     message: MESSAGE = None,
     key: KEY = None,
@@ -215,7 +224,7 @@ def mutate(  # noqa: PLR0913 — one parameter for each option
     is_json: JSON = False,
 ) -> None:
     """Run a query that inserts, updates or deletes, as one commit."""
-    call = _find_stored_call(scope, source, ReadTarget(branch), expects_mutation=True)
+    call = _find_stored_call(scope, source, ReadTarget(branch), bounds, expects_mutation=True)
     if call is not None:
         _require_no_stored_options(message, is_dry_run=is_dry_run)
         _show_stored_mutation(call, expected=expected, key=key, is_json=is_json)
@@ -224,7 +233,8 @@ def mutate(  # noqa: PLR0913 — one parameter for each option
     file, text = parsed.file, parsed.source.text
     if file.statement is not None:
         flags = (("--branch", branch), ("--if-commit", expected), ("--message", message))
-        require_no_query_options(source, *flags, ("--key", key), ("--dry-run", is_dry_run or None))
+        others = (("--key", key), ("--dry-run", is_dry_run or None), *bounds.list_flags())
+        require_no_query_options(source, *flags, *others)
         write_statement(scope, file.statement, is_json=is_json)
         return
     source.select_query(file)
@@ -244,6 +254,8 @@ def mutate(  # noqa: PLR0913 — one parameter for each option
                 message=message,
                 key=key,
                 dry_run=is_dry_run,
+                timeout=bounds.timeout,
+                memory=bounds.memory_bytes,
             )
         if result.commit is not None:
             outcome = f"commit {result.commit.id} was written"
@@ -271,8 +283,8 @@ def _name_source(name: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadLimits:
-    """What a read may use."""
+class QueryLimits:
+    """What a query may use."""
 
     timeout: Annotated[
         float | None,
@@ -295,6 +307,10 @@ class ReadLimits:
             raise typer.BadParameter(f"--timeout: {self.timeout:g} is not a time to wait")
         # Whether the size can be read is known before the graph is opened.
         _ = self.memory_bytes
+
+    def list_flags(self) -> tuple[tuple[str, object], ...]:
+        """The flags with what is given for them."""
+        return ("--timeout", self.timeout), ("--memory", self.memory)
 
     @property
     def memory_bytes(self) -> int | None:
