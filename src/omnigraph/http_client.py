@@ -139,7 +139,7 @@ def _read_answer(
 ) -> HttpAnswer:
     status, reason = response.status_code, response.reason_phrase
     if status in RETRYABLE_STATUSES:
-        pause = _parse_retry_after(response.headers.get("retry-after", ""))
+        pause = parse_retry_after(response.headers.get("retry-after", ""))
         message = f"HTTP {status} {reason}".rstrip()
         raise UnavailableError(message, status=status, retry_after_s=pause)
     content = bytearray()
@@ -156,7 +156,7 @@ def _read_answer(
     return HttpAnswer(str(response.url), status, reason, bytes(content), redirect, next_url)
 
 
-def _parse_retry_after(text: str) -> float:
+def parse_retry_after(text: str) -> float:
     """How long to wait by a header of seconds or of a time; 0 for anything else."""
     if text.isascii() and text.strip().isdigit():
         return float(text)

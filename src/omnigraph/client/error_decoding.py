@@ -19,6 +19,7 @@ from omnigraph.errors import (
     OmnigraphError,
     PreconditionFailedError,
     RangeNotSatisfiableError,
+    RemoteBusyError,
     RemoteRefusedError,
     RemoteUnavailableError,
     ResourceLimitError,
@@ -33,6 +34,8 @@ JsonObject = dict[str, Any]  # Any: a JSON document
 _TEXT_CHARACTERS_MAX: Final = 500
 # What gateways answer for a server that is not there.
 _UNAVAILABLE: Final = frozenset({502, 503, 504})
+# What a server answers to a request that it does not begin now.
+_BUSY: Final = 429
 # Of servers that do not say which error it is: the detail says it.
 _BY_DETAIL: Final[Mapping[str, type[OmnigraphError]]] = {
     "merge_conflicts": MergeConflictError,
@@ -60,7 +63,8 @@ def decode_failure(status: int, content: bytes, *, url: str, source: str = "") -
         problem = f"server returned {status}: {text}".rstrip(": ")
         if status in _UNAVAILABLE:
             return RemoteUnavailableError(url, problem)
-        return RemoteRefusedError(problem, status=status)
+        refusal = RemoteBusyError if status == _BUSY else RemoteRefusedError
+        return refusal(problem, status=status)
     try:
         kind = _find_kind(document)
         fields = {} if kind is None else _decode_fields(kind, document, source)
@@ -68,7 +72,10 @@ def decode_failure(status: int, content: bytes, *, url: str, source: str = "") -
         # The server has details of another version; its message says what happened.
         kind, fields = None, {}
     if kind is None:
-        return RemoteRefusedError(document["error"], status=status, hint=document.get("hint"))
+        # Of a gateway, another status does not say that nothing happened.
+        is_busy = status == _BUSY or document.get("retryable") is True
+        refusal = RemoteBusyError if is_busy else RemoteRefusedError
+        return refusal(document["error"], status=status, hint=document.get("hint"))
     made = kind.__new__(kind, document["error"])
     made.__dict__ |= {"message": document["error"], "hint": document.get("hint")}
     made.__dict__ |= fields

@@ -1,12 +1,14 @@
 """Requests to one graph on a server: their addresses, their token, and when one is sent again.
 
 A request that only reads is sent again when a connection breaks. A write is sent again only if it
-never reached the server, or if it has a key, with which the server answers what it did before.
+never reached the server, or if it has a key, with which the server answers what it did before. A
+request that a busy server refused before it began is sent again when the server says.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,10 +23,11 @@ from omnigraph.errors import (
     InDoubtError,
     OmnigraphError,
     QueryCancelledError,
+    RemoteBusyError,
     RemoteUnavailableError,
 )
 from omnigraph.execution.query_budget import Cancellation
-from omnigraph.http_client import Retries, UnavailableError, open_client
+from omnigraph.http_client import Retries, UnavailableError, open_client, parse_retry_after
 from omnigraph.wire.protocol_names import JSON, LINES
 
 Json = Any  # Any: whatever JSON holds
@@ -62,6 +65,8 @@ class Call:
     is_repeatable: bool = False
     # Ends the request from another thread.
     cancel: Cancellation | None = None
+    # It is not sent again later than this.
+    timeout_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,14 @@ class Reply:
     def read_json(self) -> Json:
         """The document of the answer."""
         return json.loads(self.content)
+
+
+class _BusyAnswerError(UnavailableError):
+    """A refusal of a request that did not begin."""
+
+    def __init__(self, refusal: RemoteBusyError) -> None:
+        super().__init__(refusal.message, retry_after_s=refusal.retry_after_s)
+        self.refusal = refusal
 
 
 class HttpTransport:
@@ -132,15 +145,17 @@ class HttpTransport:
                 if is_safe and isinstance(failure, httpx.TransportError):
                     raise UnavailableError(str(failure) or type(failure).__name__) from failure
                 raise
-            except UnavailableError:
-                is_sent = True
+            except UnavailableError as failure:
+                is_sent = is_sent or not isinstance(failure, _BusyAnswerError)
                 raise
 
         try:
-            return Retries(_ATTEMPTS, BACKOFF_S).run(attempt)
+            return _plan_retries(call).run(attempt)
         except UnavailableError as failure:
             if call.is_write and is_sent:
                 raise self._describe_doubt(str(failure)) from failure
+            if isinstance(failure, _BusyAnswerError):
+                raise failure.refusal from None
             raise
 
     def _send_once(self, call: Call) -> Reply:
@@ -183,6 +198,9 @@ class HttpTransport:
             if call.is_write and not call.is_repeatable:
                 raise self._describe_doubt(failure.message) from failure
             raise UnavailableError(failure.message, status=response.status_code) from failure
+        if isinstance(failure, RemoteBusyError):
+            failure.retry_after_s = parse_retry_after(response.headers.get("retry-after", ""))
+            raise _BusyAnswerError(failure)
         raise failure
 
     @contextmanager
@@ -209,6 +227,13 @@ class HttpTransport:
 
     def _describe_doubt(self, reason: str) -> InDoubtError:
         return InDoubtError(f"{self.url}: the connection broke during a write: {reason}")
+
+
+def _plan_retries(call: Call) -> Retries:
+    """How often a request is sent, and that its caller is not kept waiting once it is cancelled."""
+    until = None if call.timeout_s is None else time.monotonic() + call.timeout_s
+    wait = time.sleep if call.cancel is None else call.cancel.wait
+    return Retries(_ATTEMPTS, BACKOFF_S, until=until, wait=wait)
 
 
 def _build_reply(response: httpx.Response) -> Reply:

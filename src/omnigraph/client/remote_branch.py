@@ -380,6 +380,7 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
             is_write=True,
             is_repeatable="key" in given,
             cancel=cancel,
+            timeout_s=given.get("timeout"),
         )
         return self.transport.send_write(call)
 

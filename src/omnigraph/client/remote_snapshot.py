@@ -225,7 +225,15 @@ def run_read(
     """The rows of a read, in Arrow if the server has it."""
     accept = f"{ARROW}, {JSON};q=0.9"
     given = {name: value for name, value in document.items() if value is not None}
-    call = Call("POST", segments, document=given, accept=accept, source=source, cancel=cancel)
+    call = Call(
+        "POST",
+        segments,
+        document=given,
+        accept=accept,
+        source=source,
+        cancel=cancel,
+        timeout_s=given.get("timeout"),
+    )
     reply = transport.send(call)
     if reply.content_type == ARROW:
         rows = pa.ipc.open_stream(reply.content).read_all()

@@ -82,6 +82,7 @@
     ├── AliasError                    no alias has that name, or its arguments do not fit
     ├── RemoteUnavailableError        a server cannot be reached, or does not answer as one
     ├── RemoteRefusedError            a server refused a request before its graph was asked
+    │   └── RemoteBusyError           it may do it later
     ├── RemoteUnsupportedError        only the storage of a graph can do this, not a server
     └── ResourceLimitError            a bound was exceeded; carries resource, limit and actual
 
@@ -111,6 +112,7 @@ from omnigraph.errors.operator_errors import (
     AddressError,
     AliasError,
     CredentialsError,
+    RemoteBusyError,
     RemoteRefusedError,
     RemoteUnavailableError,
     RemoteUnsupportedError,
@@ -254,6 +256,7 @@ __all__ = [
     "QueryNotFoundError",
     "QueryTimeoutError",
     "RangeNotSatisfiableError",
+    "RemoteBusyError",
     "RemoteRefusedError",
     "RemoteUnavailableError",
     "RemoteUnsupportedError",

@@ -48,6 +48,23 @@ class RemoteRefusedError(OmnigraphError):
         self.status = status
 
 
+class RemoteBusyError(RemoteRefusedError):
+    """A request that a server refused for now, before it began, so that nothing happened.
+
+    `retry_after_s` is how long the server asks to wait.
+    """
+
+    code = "remote_busy"
+    retryable = True
+
+    def __init__(
+        self, message: str, *, status: int, hint: str | None = None, retry_after_s: float = 0.0
+    ) -> None:
+        hint = hint or "wait, then repeat it: nothing was done"
+        super().__init__(message, status=status, hint=hint)
+        self.retry_after_s = retry_after_s
+
+
 class RemoteUnsupportedError(OmnigraphError):
     """What only works on the storage of a graph, and was asked of one on a server."""
 
@@ -63,5 +80,4 @@ class RemoteUnsupportedError(OmnigraphError):
 
 _HINTS: Final = {
     401: "log in with `omnigraph login NAME`, or set $OMNIGRAPH_BEARER_TOKEN",
-    429: "wait, then repeat it",
 }

@@ -42,6 +42,10 @@ class Cancellation:
         finally:
             self._acts.remove(act)
 
+    def wait(self, seconds: float) -> None:
+        """Return after so many seconds, or as soon as it is cancelled."""
+        self._event.wait(seconds)
+
     @property
     def is_cancelled(self) -> bool:
         """Whether `cancel` was called."""

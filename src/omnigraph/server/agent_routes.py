@@ -100,7 +100,7 @@ class AgentRoutes:
             try:
                 held.enter_context(self._admission.admit(actor, nbytes))
             except RequestRefusedError as refused:
-                document = {"error": refused.message, "code": str(refused.code)}
+                document = {"error": refused.message, "code": str(refused.code), **refused.detail}
                 raise ToolRefusedError(document) from None
             yield
 

@@ -102,8 +102,17 @@ def refuse_too_large(resource: str, *, limit: int, actual: int) -> RequestRefuse
 def refuse_overload(message: str) -> RequestRefusedError:
     """The refusal of a write of an actor who has too many under way."""
     return RequestRefusedError(
-        429, message, code=ErrorCode.TOO_MANY_REQUESTS, headers=(RETRY_AFTER,)
+        429,
+        message,
+        code=ErrorCode.TOO_MANY_REQUESTS,
+        detail={"retryable": True},
+        headers=(RETRY_AFTER,),
     )
+
+
+def refuse_for_now(message: str) -> RequestRefusedError:
+    """The refusal of a request that may succeed when the server has what it needs."""
+    return RequestRefusedError(503, message, code=None, detail={"retryable": True})
 
 
 def _describe(error: OmnigraphError, status: int) -> dict[str, Any]:  # Any: a JSON document

@@ -19,7 +19,7 @@ from omnigraph.lang.quoting import sanitize_text
 from omnigraph.policy.acts import Act, Action
 from omnigraph.server.bearer_tokens import BearerTokens
 from omnigraph.server.exchange import RequestRefusedError
-from omnigraph.server.request_failures import refuse_unknown_graph
+from omnigraph.server.request_failures import refuse_for_now, refuse_unknown_graph
 
 if TYPE_CHECKING:
     from omnigraph.engine.gate import Gate
@@ -69,7 +69,7 @@ class UnusableGate:
     def check(self, actor: str | None, act: Act) -> None:
         """Refuse the request until the policy can be used."""
         del actor, act
-        raise RequestRefusedError(503, "the policy of the server cannot be used now", code=None)
+        raise refuse_for_now("the policy of the server cannot be used now")
 
     def check_some(self, actor: str | None, act: Act) -> None:
         """The same of an act on some types."""
@@ -177,8 +177,7 @@ def find_graph(state: ServerState, graph_id: str) -> ServedGraph:
     if not is_graph_id(graph_id):
         raise RequestRefusedError(400, f"'{sanitize_text(graph_id)}' is not the id of a graph")
     if graph_id in state.unavailable:
-        message = f"the policy of graph '{graph_id}' cannot be used now"
-        raise RequestRefusedError(503, message, code=None)
+        raise refuse_for_now(f"the policy of graph '{graph_id}' cannot be used now")
     found = state.graphs.get(graph_id)
     if found is None:
         raise refuse_unknown_graph(graph_id)

@@ -263,6 +263,67 @@ def test_a_write_with_a_key_that_was_never_answered_may_have_happened() -> None:
         assert len(requests) == 4
 
 
+def busy(status: str, header: str) -> bytes:
+    body = b'{"error": "more than 16 writes are under way", "retryable": true}'
+    head = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\n{header}\r\n"
+    return f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body
+
+
+BUSY = busy("429 Too Many Requests", "retry-after: 0")
+DONE = ok(
+    b'{"branch": "main", "query_name": "hire", "affected_nodes": 1, "affected_edges": 0,'
+    b' "actor_id": "ada", "commit": null}'
+)
+
+
+def test_a_write_that_a_busy_server_did_not_begin_is_sent_again() -> None:
+    again = busy("503 Service Unavailable", "retry-after: 0")
+    with answering(BUSY, again, DONE) as (url, requests), open_remote(url) as graph:
+        assert graph.branch().mutate(HIRE, params={"name": "x"}).affected_nodes == 1
+        assert len(requests) == 3
+        assert len(set(requests)) == 1
+
+
+def test_a_gateway_that_is_not_available_does_not_know_what_happened() -> None:
+    gone = busy("503 Service Unavailable", "retry-after: 0").replace(b"true", b"null")
+    with answering(gone) as (url, requests), open_remote(url) as graph:
+        with pytest.raises(errors.RemoteRefusedError) as refused:
+            graph.branch().mutate(HIRE, params={"name": "x"})
+        assert (refused.value.retryable, len(requests)) == (False, 1)
+
+
+def test_a_server_that_stays_busy_did_nothing() -> None:
+    with answering(*[BUSY] * 4) as (url, requests), open_remote(url) as graph:
+        with pytest.raises(errors.RemoteBusyError, match="16 writes are under way") as refused:
+            graph.branch().mutate(HIRE, params={"name": "x"})
+        assert len(requests) == 4
+    error = refused.value
+    assert (error.retryable, error.status, error.code) == (True, 429, "remote_busy")
+    assert "nothing was done" in str(error.hint)
+
+
+@pytest.mark.parametrize("asked_s", ["60", "100000"])
+def test_a_wait_that_a_caller_has_no_time_for_is_not_begun(asked_s: str) -> None:
+    late = busy("429 Too Many Requests", f"retry-after: {asked_s}")
+    timeout = 30.0 if asked_s == "60" else None
+    with answering(late) as (url, requests), open_remote(url) as graph:
+        with pytest.raises(errors.RemoteBusyError) as refused:
+            graph.branch().mutate(HIRE, params={"name": "x"}, timeout=timeout)
+        assert (refused.value.retry_after_s, len(requests)) == (float(asked_s), 1)
+
+
+def test_a_wait_for_a_busy_server_is_cancelled() -> None:
+    cancellation = omnigraph.Cancellation()
+    late = busy("429 Too Many Requests", "retry-after: 60")
+    with answering(late) as (url, _), open_remote(url) as graph:
+        timer = threading.Timer(0.1, cancellation.cancel)
+        timer.start()
+        # Nothing was done, and the caller knows.
+        with pytest.raises(errors.QueryCancelledError):
+            graph.branch().mutate(HIRE, params={"name": "x"}, cancel=cancellation)
+        timer.join()
+
+
 def test_a_write_that_reached_no_server_did_not_happen() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         url = f"http://127.0.0.1:{free.getsockname()[1]}/graphs/g"
