@@ -6,6 +6,7 @@ diagnostics on standard error, and an exit code: 0 success, 1 failure, 2 wrong a
 unless `--json` asked for a structured failure; a flag that a command does not support is refused
 before anything is read or written.
 
+    entry_point        loads the command line and runs it
     app                the command tree and the help text
     command_line       runs one command line: old spellings, failures, exit
     command_table      the commands by name, module and summary; loads one when it runs
@@ -22,6 +23,6 @@ before anything is read or written.
     failure_report     errors as messages and documents
 """
 
-from omnigraph.cli.app import main
+from omnigraph.cli.entry_point import main
 
 __all__ = ["main"]

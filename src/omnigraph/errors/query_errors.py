@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from omnigraph.errors.base_error import OmnigraphError
@@ -93,13 +94,29 @@ class InvalidArgumentError(OmnigraphError):
 
 
 class LibraryMissingError(OmnigraphError):
-    """Something that only works with a library that is not installed; `library` is its name."""
+    """Something that only works with a library that is not installed; `library` is its name.
+
+    An `extra` of this package brings it, with what else is needed beside it.
+    """
 
     code = "library_missing"
 
-    def __init__(self, library: str) -> None:
-        super().__init__(f"this needs {library}", hint=f"pip install {library}")
+    def __init__(self, library: str, *, extra: str | None = None) -> None:
+        wanted = library if extra is None else f"'omnigraph[{extra}]'"
+        super().__init__(f"this needs {library}", hint=f"pip install {wanted}")
         self.library = library
+
+
+@contextmanager
+def require_extra(extra: str) -> Iterator[None]:
+    """Around imports: a library that is not there is one that an extra of this package brings."""
+    try:
+        yield
+    except ModuleNotFoundError as missing:
+        library = (missing.name or "").partition(".")[0]
+        if library in ("", "omnigraph"):
+            raise
+        raise LibraryMissingError(library, extra=extra) from missing
 
 
 class ExecutionError(OmnigraphError):
@@ -194,8 +211,7 @@ class SparkMissingError(LibraryMissingError):
     code = "spark_missing"
 
     def __init__(self) -> None:
-        super().__init__("Spark")
-        self.hint = "pip install 'omnigraph[spark]'"
+        super().__init__("Spark", extra="spark")
 
 
 class JavaMissingError(OmnigraphError):

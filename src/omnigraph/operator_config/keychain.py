@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from omnigraph.errors import CredentialsError, LibraryMissingError
+from omnigraph.errors import CredentialsError
+from omnigraph.errors.query_errors import require_extra
 
 _SERVICE: Final = "omnigraph"
 
@@ -40,11 +41,9 @@ def remove_token(server: str) -> None:
 
 
 def _load_keyring() -> tuple[Any, Any]:  # Any: modules of an optional library
-    try:
+    with require_extra("keyring"):
         import keyring  # noqa: PLC0415 — an optional library
         from keyring import errors  # noqa: PLC0415 — as above
-    except ImportError:
-        raise LibraryMissingError("omnigraph[keyring]") from None
     return keyring, errors
 
 

@@ -13,9 +13,12 @@ record of its commit. A slot is skipped only while the target still holds its lo
     ledger    the events of runs, and the loads that a target has
 """
 
-from omnigraph.pipelines.config.definition import Pipeline
-from omnigraph.pipelines.config.definition_reader import read_pipeline
-from omnigraph.pipelines.ledger.run_ledger import Run, TargetRun
-from omnigraph.pipelines.run.pipeline_run import RunOptions, run_pipeline
+from omnigraph.errors.query_errors import require_extra
+
+with require_extra("pipelines"):
+    from omnigraph.pipelines.config.definition import Pipeline
+    from omnigraph.pipelines.config.definition_reader import read_pipeline
+    from omnigraph.pipelines.ledger.run_ledger import Run, TargetRun
+    from omnigraph.pipelines.run.pipeline_run import RunOptions, run_pipeline
 
 __all__ = ["Pipeline", "Run", "RunOptions", "TargetRun", "read_pipeline", "run_pipeline"]

@@ -6,14 +6,13 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from omnigraph.errors import LibraryMissingError, PolicyFailedError
+from omnigraph.errors import PolicyFailedError
+from omnigraph.errors.query_errors import require_extra
 from omnigraph.policy.acts import SERVER_ACTIONS, TARGET_ACTIONS, Act, Action
 from omnigraph.policy.policy_bundle import Bundle, BundleKind, Rule, Scope
 
-try:
+with require_extra("policy"):
     import cedarpy
-except ImportError as _failure:
-    raise LibraryMissingError("cedarpy") from _failure
 
 JsonObject = dict[str, Any]  # Any: a JSON document
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Final
 
 import uvicorn
+import uvloop  # noqa: F401 — uvicorn loads it by its name, when it has begun to serve
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from omnigraph.errors import InvalidArgumentError

@@ -9,19 +9,31 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from omnigraph.errors import ClusterError, OmnigraphError
-from omnigraph.server.server_run import serve_cluster
 from omnigraph.server.server_settings import BIND_DEFAULT, is_set
 
 _FAILED: Final = 1
+# What shells report of a program that Ctrl-C ended.
+_INTERRUPTED: Final = 130
 UNAUTHENTICATED: Final = "OMNIGRAPH_UNAUTHENTICATED"
 REQUIRE_ALL: Final = "OMNIGRAPH_REQUIRE_ALL_GRAPHS"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve a cluster as the command line says; a refused start ends with 1."""
-    given = build_parser().parse_args(arguments)
     try:
+        _serve(build_parser().parse_args(arguments))
+    except KeyboardInterrupt:
+        # While it starts; a server that runs finishes what is under way.
+        sys.exit(_INTERRUPTED)
+
+
+def _serve(given: argparse.Namespace) -> None:
+    from omnigraph.errors import ClusterError, OmnigraphError  # noqa: PLC0415 — see `main`
+    from omnigraph.errors.query_errors import require_extra  # noqa: PLC0415 — as above
+
+    try:
+        with require_extra("server"):
+            from omnigraph.server.server_run import serve_cluster  # noqa: PLC0415 — as above
         serve_cluster(
             given.cluster,
             bind=given.bind,

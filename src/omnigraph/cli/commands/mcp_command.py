@@ -76,11 +76,11 @@ def register(app: typer.Typer) -> None:
 
 def serve(scope: Scope, options: ToolOptions, uri: POSITIONAL_URI = None) -> None:
     """Serve a graph to an agent, by the Model Context Protocol over standard input and output."""
-    try:
+    from omnigraph.errors.query_errors import require_extra
+
+    with require_extra("mcp"):
         from omnigraph.mcp.stdio_process import serve_stdio
-    except ModuleNotFoundError as missing:
-        fail(f"this needs the library {missing.name}", hint="pip install 'omnigraph[mcp]'")
-    from omnigraph.mcp.tool_sources import open_source
+        from omnigraph.mcp.tool_sources import open_source
 
     address = scope.resolve_address(uri)
     if scope.cluster_graph is not None and options.queries:

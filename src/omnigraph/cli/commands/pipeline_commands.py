@@ -388,12 +388,10 @@ def _wait_for(slot: datetime | None) -> None:
 
 
 def _import_module(name: str) -> Any:  # Any: a module that is imported when it is needed
-    try:
+    from omnigraph.errors.query_errors import require_extra
+
+    with require_extra("pipelines"):
         return importlib.import_module(f"omnigraph.pipelines.{name}")
-    except ModuleNotFoundError as missing:
-        if missing.name is not None and missing.name.startswith("omnigraph"):
-            raise
-        fail(f"pipelines need {missing.name}", hint="pip install 'omnigraph[pipelines]'")
 
 
 def _read_pipeline(name: str, folder: Path) -> Pipeline:

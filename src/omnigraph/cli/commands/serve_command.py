@@ -39,8 +39,10 @@ def serve(
     ] = False,
 ) -> None:
     """Serve one graph over HTTP, without a cluster, until it is interrupted."""
-    from omnigraph.server.server_run import serve_graph
+    from omnigraph.errors.query_errors import require_extra
 
+    with require_extra("server"):
+        from omnigraph.server.server_run import serve_graph
     serve_graph(
         graph, bind=bind, graph_id=graph_id, policy=policy, is_open=is_open, workers=workers
     )

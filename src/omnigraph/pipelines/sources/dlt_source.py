@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.errors import (
-    LibraryMissingError,
     OmnigraphError,
     SourceFailedError,
     SourceRefusedError,
 )
+from omnigraph.errors.query_errors import require_extra
 from omnigraph.ids import generate_ulid
 from omnigraph.lang.quoting import sanitize_message
 from omnigraph.pipelines.config.definition import DltSource
@@ -57,12 +57,10 @@ def extract_table(source: DltSource) -> pa.Table:
     """Run a source of dlt with a pipeline that ends with it, and keep nothing but the table."""
     # dlt reports what it does to its makers; a run of ours does so if it is asked to.
     os.environ.setdefault("RUNTIME__DLTHUB_TELEMETRY", "false")
-    try:
+    with require_extra("dlt"):
         import dlt  # noqa: PLC0415 — an optional library
 
         from omnigraph.pipelines.sources import dlt_packages  # noqa: PLC0415 — it imports dlt
-    except ImportError as failure:
-        raise LibraryMissingError("dlt") from failure
     found = find_function(require_function(source), source.folder)(**source.options)
     with tempfile.TemporaryDirectory(prefix="omnigraph-dlt-") as folder:
         pipeline = dlt.pipeline(
