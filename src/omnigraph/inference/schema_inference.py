@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,10 +19,29 @@ from omnigraph.schema.property_types import FLOATS, ListType, PropertyType, Scal
 # The columns that hold the ends of an edge, under both of their names.
 _ENDS: Final = (("from", "to"), ("@src", "@dst"))
 _IDS: Final = ("@id",)
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 # A column of one of these names is more likely the key than one that is unique by chance.
 _KEY_NAMES: Final = ("id", "key", "slug", "code", "handle", "uuid", "doi", "isbn")
 _NO_KEY_TYPES: Final = frozenset({Scalar.BLOB, Scalar.BOOL, *FLOATS})
+
+
+class _Names(NamedTuple):
+    """Which names something may have, in words, and what to do about another one."""
+
+    pattern: re.Pattern[str]
+    rule: str
+    hint: str
+
+
+_TYPE: Final = _Names(
+    re.compile(r"[A-Z][A-Za-z0-9_]*"),
+    "a type: an upper-case letter, and then letters, digits and '_' can",
+    "name the type in place of the file: Person=people.csv",
+)
+_PROPERTY: Final = _Names(
+    re.compile(r"[a-z][A-Za-z0-9_]*"),
+    "a property: a lower-case letter, and then letters, digits and '_' can",
+    "rename it in the data; a pipeline maps columns of any name",
+)
 
 
 def infer_schema(sources: Mapping[str, Any]) -> str:  # Any: what a load takes
@@ -32,12 +51,18 @@ def infer_schema(sources: Mapping[str, Any]) -> str:  # Any: what a load takes
     One with the columns `from` and `to` holds edges, whose ends are nodes of another source. Lines
     of JSON that name their types are of those types, whatever name the source is given.
     """
+    if not isinstance(sources, Mapping):
+        raise InvalidArgumentError(
+            "sources",
+            f"a {type(sources).__name__} names no types",
+            hint='give each source by the name of its type, such as {"Person": "people.csv"}',
+        )
     samples: dict[str, Sample] = {}
     for name, source in sources.items():
         for found, sample in read_samples(name, source).items():
             if found in samples:
                 raise InvalidArgumentError(name, f"the type {found} is in another source, too")
-            samples[_require_name(found, found, "a type")] = sample
+            samples[_require_name(found, str(found), _TYPE)] = sample
     if not samples:
         raise InvalidArgumentError("sources", "no source is given")
     text = _print_types(samples)
@@ -92,7 +117,7 @@ def _iter_properties(
 ) -> Iterable[tuple[str, PropertyType]]:
     for column in sample.table.column_names:
         if column not in omitted:
-            _require_name(column, name, "a property")
+            _require_name(column, name, _PROPERTY)
             yield column, _infer_type(name, sample, column)
 
 
@@ -108,14 +133,12 @@ def _infer_type(name: str, sample: Sample, column: str) -> PropertyType:
     return found
 
 
-def _require_name(text: str, source: str, what: str) -> str:
-    if _NAME.fullmatch(text) is None:
-        raise InvalidArgumentError(
-            source,
-            f"'{sanitize_text(text)}' cannot name {what}: letters, digits and '_' can",
-            hint="rename it in the data; a pipeline maps columns of any name",
-        )
-    return text
+def _require_name(text: object, source: str, names: _Names) -> str:
+    if isinstance(text, str) and names.pattern.fullmatch(text) is not None:
+        return text
+    raise InvalidArgumentError(
+        source, f"'{sanitize_text(str(text))}' cannot name {names.rule}", hint=names.hint
+    )
 
 
 def _choose_key(name: str, sample: Sample) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from io import BytesIO
@@ -16,10 +17,16 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
 from omnigraph.errors import InvalidArgumentError
-from omnigraph.lang.quoting import sanitize_message
-from omnigraph.writers.inputs.csv_reader import parse_block, parse_column_names
-from omnigraph.writers.inputs.csv_records import CsvRecords
+from omnigraph.lang.quoting import sanitize_message, sanitize_text
+from omnigraph.writers.inputs.csv_reader import (
+    build_ragged_error,
+    parse_block,
+    parse_column_names,
+)
+from omnigraph.writers.inputs.csv_records import CsvBlock, CsvRecords
+from omnigraph.writers.inputs.exact_json import decode_line
 from omnigraph.writers.inputs.input_reader import find_data_files, find_table_reader, read_suffix
+from omnigraph.writers.inputs.input_tables import UTF8_HINT
 from omnigraph.writers.inputs.record_tables import (
     RECORDS_PER_TABLE,
     WrongColumnError,
@@ -27,11 +34,15 @@ from omnigraph.writers.inputs.record_tables import (
     build_record_tables,
 )
 from omnigraph.writers.inputs.row_sink import RecordError
+from omnigraph.writers.inputs.value_coercion import format_value
 
 SAMPLE_ROWS = 100_000
 _SAMPLE_BYTES = 64 * 1024**2
 # The member that names the type of a record, whose properties are in `data`.
 _KINDS = ("type", "edge")
+_TWICE_HINT = "rename one of the two"
+_ONE_TYPE_HINT = "give a member values of one type in all records"
+_LINES_HINT = "write one JSON object for each record, on a line of its own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +59,31 @@ def read_samples(name: str, source: Any) -> dict[str, Sample]:  # Any: what a lo
     """The first rows of a source by type: the name given, or those that its records name."""
     try:
         if isinstance(source, str | Path):
-            return _read_path(name, Path(source))
-        return {name: Sample(_read_value(source))}
+            found = _read_path(name, Path(source))
+        else:
+            found = {name: Sample(_read_value(source))}
+        for each in found.values():
+            _require_columns(each.table)
     except (OSError, RecordError, ValueError, pa.ArrowException) as failure:
-        problem = sanitize_message(getattr(failure, "strerror", None) or str(failure))
-        raise InvalidArgumentError(name, problem) from failure
+        words = getattr(failure, "strerror", None) or ": ".join(map(str, failure.args))
+        hint = getattr(failure, "hint", None)
+        raise InvalidArgumentError(name, sanitize_message(words), hint=hint) from failure
+    return found
+
+
+def _require_columns(rows: pa.Table) -> None:
+    """Refuse a table without columns, one with two of a name, and texts that are not texts."""
+    if not rows.column_names:
+        raise RecordError("it has no columns: nothing says what its records hold")
+    counts = Counter(rows.column_names)
+    for column, values in zip(rows.column_names, rows.columns, strict=True):
+        if counts[column] > 1:
+            raise RecordError(f"column '{sanitize_text(column)}' is there twice", hint=_TWICE_HINT)
+        try:
+            values.validate(full=True)
+        except pa.ArrowInvalid as failure:
+            problem = f"column '{sanitize_text(column)}' holds text that is not UTF-8"
+            raise RecordError(problem, hint=UTF8_HINT) from failure
 
 
 def _read_value(source: Any) -> pa.Table:
@@ -108,12 +139,27 @@ def _read_orc(name: str, file: Path) -> dict[str, Sample]:
 
 def _read_csv(name: str, file: Path) -> dict[str, Sample]:
     with pa.input_stream(str(file), compression="detect") as stream:
-        records = CsvRecords(stream, lambda _number, problem: problem)
+        records = CsvRecords(stream, _build_placed_error)
         names = parse_column_names(records.header)
         schema = pa.schema([(each, pa.utf8()) for each in names])
-        parsed = (parse_block(block, names).rows for block in records.iter_blocks())
+        parsed = (_parse_whole(block, names) for block in records.iter_blocks())
         batches = (batch for rows in parsed for batch in rows.to_batches())
         return {name: Sample(_take_rows(batches, schema), is_text=True)}
+
+
+def _parse_whole(block: CsvBlock, names: list[str]) -> pa.Table:
+    """The rows of a block; a record that is not a row is refused as a load refuses it."""
+    parsed = parse_block(block, names)
+    if len(parsed.ragged):
+        record = int(parsed.ragged[0])
+        problem = build_ragged_error(block, record, len(names))
+        raise _build_placed_error(int(block.frame.lines[record]), problem)
+    return parsed.rows
+
+
+def _build_placed_error(line: int, problem: RecordError) -> RecordError:
+    """The same problem with the line where it is; 0 stands for the file."""
+    return RecordError(f"line {line}: {problem}", hint=problem.hint) if line else problem
 
 
 def _read_json(name: str, file: Path) -> dict[str, Sample]:
@@ -122,7 +168,36 @@ def _read_json(name: str, file: Path) -> dict[str, Sample]:
     if len(data) == _SAMPLE_BYTES:
         data = data[: data.rfind(b"\n") + 1]
     lines = pa.array(data.splitlines(), pa.binary())
-    lines = lines.filter(pc.greater(pc.binary_length(lines), 0)).slice(0, SAMPLE_ROWS)
+    try:
+        return _read_json_lines(
+            name, lines.filter(pc.greater(pc.binary_length(lines), 0)).slice(0, SAMPLE_ROWS)
+        )
+    except pa.ArrowInvalid as failure:
+        _require_records(lines)
+        raise RecordError(str(failure), hint=_ONE_TYPE_HINT) from failure
+
+
+def _require_records(lines: pa.Array) -> None:
+    """Refuse the first line that is not a record, in the words of a load."""
+    for number, line in enumerate(lines.to_pylist(), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = decode_line(line.decode())
+        except UnicodeDecodeError as failure:
+            problem = f"invalid UTF-8 at byte {failure.start + 1}"
+            raise _build_placed_error(number, RecordError(problem, hint=UTF8_HINT)) from failure
+        except RecordError as problem:
+            placed = RecordError(str(problem), hint=_LINES_HINT)
+            raise _build_placed_error(number, placed) from problem
+        if not isinstance(record, Mapping):
+            shown = f"a record must be one object, got {format_value(record)}"
+            raise _build_placed_error(number, RecordError(shown, hint=_LINES_HINT))
+
+
+def _read_json_lines(name: str, lines: pa.Array) -> dict[str, Sample]:
+    if not len(lines):
+        raise RecordError("it has no records")
     first = set(_parse_json(lines.slice(0, 1), None).column_names)
     if "data" in first and not first.isdisjoint(_KINDS):
         return dict(_iter_named_types(lines))

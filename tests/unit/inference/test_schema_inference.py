@@ -155,11 +155,19 @@ def test_an_edge_leads_to_the_nodes_that_most_of_its_ends_are() -> None:
         ({"P": "missing.csv"}, "missing.csv: no such file"),
         ({"P": [{"first name": 1}]}, "'first name' cannot name a property"),
         ({"a b": [{"x": 1}]}, "'a b' cannot name a type"),
+        ({"person": [{"x": 1}]}, "'person' cannot name a type: an upper-case letter"),
+        ({1: [{"x": 1}]}, "'1' cannot name a type"),
+        ({"P": [{"Name": 1}]}, "'Name' cannot name a property: a lower-case letter"),
+        ("people.csv", "a str names no types"),
+        ({"P": pa.table([[1], [2]], names=["a", "a"])}, "column 'a' is there twice"),
+        ({"P": pa.table({})}, "it has no columns"),
+        ({"P": [{1: "x"}]}, "1 is not the name of a column"),
+        ({"P": [{"o": {1: 2}}]}, "'o': Expected dict key of type str"),
         ({"P": pa.table({"s": [{"x": 1}]})}, "the column 's' is a struct<x: int64>"),
         ({"E": [{"from": "a", "to": "b"}]}, "no node has a key that occurs in the column 'from'"),
     ],
 )
-def test_what_cannot_be_a_schema_is_refused_by_name(sources: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_a_schema_is_refused_by_name(sources: Any, message: str) -> None:
     with pytest.raises(errors.InvalidArgumentError) as refused:
         infer_schema(sources)
     assert message in str(refused.value)
@@ -171,8 +179,21 @@ def test_what_cannot_be_a_schema_is_refused_by_name(sources: dict[str, Any], mes
         ("x.txt", b"a\n", "not a kind of file"),
         ("x.parquet", b"PAR1 no", "Parquet"),
         ("x.jsonl", b'{"a": 1}\n{"a": "x"}\n', "JSON"),
-        ("x.jsonl", b"{\n", "JSON"),
-        ("x.csv", b"\xff\xfe\n", "utf-8"),
+        ("x.jsonl", b"{\n", "line 1: invalid strict JSON"),
+        ("x.jsonl", b'\n{"a": 1}\n[1]\n', "line 3: a record must be one object"),
+        ("x.jsonl", b'{"a": 1, "a": 2}\n', "line 1: duplicate JSON member 'a'"),
+        ("x.jsonl", b'{"a": "\xff"}\n', "column 'a' holds text that is not UTF-8"),
+        ("x.jsonl", b"[" * 10_000, "line 1: invalid strict JSON: nested too deeply"),
+        ("x.jsonl", b"", "it has no records"),
+        ("x.jsonl", b"{}\n{}\n", "it has no columns"),
+        ("x.csv", b"\xff\xfe\n", "the header is not UTF-8"),
+        ("x.csv", b"a,b\n\xff,1\n", "column 'a' holds text that is not UTF-8"),
+        ("x.csv", b"", "Empty CSV file"),
+        ("x.csv", b"a,b,a\n1,2,3\n", "column 'a' is there twice"),
+        ("x.csv", b"a,b\n1\n", "line 2: has 1 value, the header names 2 columns: 1"),
+        ("x.csv", b'a,b\n"1,2\n3,4\n', "line 2: a value opens with a quote that is never closed"),
+        ("x.csv", b"a;b\n1;2\n", "'a;b' cannot name a property"),
+        ("x.parquet", b"", "Parquet file size is 0 bytes"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused(

@@ -67,8 +67,11 @@ def read_header(records: CsvRecords, reading: RowSink) -> None:
 
 def parse_column_names(header: bytes) -> list[str]:
     """The names that the first record of a file gives its columns."""
-    text = header.decode()
-    names: list[str] = pcsv.open_csv(pa.BufferReader(text.encode() + b"\n")).schema.names
+    try:
+        header.decode()
+    except UnicodeDecodeError as failure:
+        raise RecordError("the header is not UTF-8", rule="encoding", hint=UTF8_HINT) from failure
+    names: list[str] = pcsv.open_csv(pa.BufferReader(header + b"\n")).schema.names
     return names
 
 
@@ -133,9 +136,8 @@ def parse_block(
 def _parse_header(header: bytes, reading: RowSink) -> pa.Schema:
     try:
         return pa.schema([pa.field(name, pa.utf8()) for name in parse_column_names(header)])
-    except UnicodeDecodeError as failure:
-        refused = RecordError("the header is not UTF-8", rule="encoding", hint=UTF8_HINT)
-        raise reading.build_failure(0, refused) from failure
+    except RecordError as refused:
+        raise reading.build_failure(0, refused) from refused
 
 
 def _iter_numbered_rows(
@@ -155,14 +157,16 @@ def _reject_ragged(block: CsvBlock, others: Offsets, wanted: int, reading: RowSi
     """Refuse the records that have too few or too many values, or no end."""
     frame = block.frame
     for record in others[: reading.shown_max].tolist():
-        is_open = frame.is_open and record == len(frame.lines) - 1
-        refused = NEVER_CLOSED if is_open else _build_ragged_error(block, record, wanted)
+        refused = build_ragged_error(block, record, wanted)
         reading.reject_record(int(frame.lines[record]), refused)
     reading.count_rejected(len(others) - reading.shown_max)
     reading.count_records(len(others))
 
 
-def _build_ragged_error(block: CsvBlock, record: int, wanted: int) -> RecordError:
+def build_ragged_error(block: CsvBlock, record: int, wanted: int) -> RecordError:
+    """What is wrong with a record that has another number of values than the header, or no end."""
+    if block.frame.is_open and record == len(block.frame.lines) - 1:
+        return NEVER_CLOSED
     values = _format_count(int(block.frame.widths[record]), "value")
     lines = block.count_lines(record)
     # A quote that is closed too late takes lines in that were meant to be records.
