@@ -76,16 +76,23 @@ class ModelGraph(Store):
         after = self.copy()
         batches: list[Batch] = []
         bound = {**params, typed.NOW_NAME: now}
+        affected = Affected(0, 0)
         for statement in mutation.statements:
+            done: list[Batch] = []
             if isinstance(statement, typed.PatternWrite):
                 require_ends(after, statement.source)
                 rows = after.rows_of(statement, bound)
                 for action in statement.actions:
-                    batches += act(after, action, rows, bound)
+                    done += act(after, action, rows, bound)
             else:
-                batches += run(after, statement, bound)
-        loaded = self._become(after, batches)
-        return Affected(sum(loaded.nodes.values()), sum(loaded.edges.values()))
+                done = run(after, statement, bound)
+            batches += done
+            affected = Affected(
+                affected.nodes + _count_distinct(done, NodeType),
+                affected.edges + _count_distinct(done, EdgeType),
+            )
+        self._become(after, batches)
+        return affected
 
     def load(
         self,
@@ -117,3 +124,15 @@ class ModelGraph(Store):
         edges_first = sorted(shown, key=lambda type_: isinstance(type_, NodeType))
         tables = [(type_, self.table(type_)) for type_ in edges_first]
         return export_text(self.catalog, tables)
+
+
+def _count_distinct(batches: list[Batch], kind: type[NodeType] | type[EdgeType]) -> int:
+    """How many nodes, or edges, there are in batches, however often each is."""
+    return len(
+        {
+            (type_.name, entity["@id"])
+            for type_, entities in batches
+            if isinstance(type_, kind)
+            for entity in entities
+        }
+    )

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TypeAlias, assert_never
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.ids import generate_ulid
 from omnigraph.query import typed_tree
@@ -166,27 +167,32 @@ class _MutationRun:
             rows = read_pattern(plan, view, self._read_pattern, is_committed=True)
         self._budget.spend_bytes(rows.table.nbytes)
         self._reads.append(build_pattern_reads(source, view, self._params))
+        touched: dict[TypeKey, list[pa.Array]] = {}
         for action in write.actions:
-            self._apply_action(action, rows)
+            for type_key, ids in self._apply_action(action, rows):
+                touched.setdefault(type_key, []).append(ids)
+        for type_key, parts in touched.items():
+            # An action touches an entity once; several may touch the same one.
+            self._written[type_key.kind] += pc.count_distinct(pa.chunked_array(parts)).as_py()
 
-    def _apply_action(self, action: typed_tree.Action, rows: SourceRows) -> None:
+    def _apply_action(
+        self, action: typed_tree.Action, rows: SourceRows
+    ) -> Iterator[tuple[TypeKey, pa.Array]]:
+        """Do one action; the entities that it touches, by their type."""
         match action:
             case typed_tree.UpdateBound():
                 for found in collect_updates(action, rows, self._view, self._params):
-                    count = self._get_pending(found.type_key).assign_columns(
-                        found.ids, found.columns
-                    )
-                    self._written[found.type_key.kind] += count
+                    pending = self._get_pending(found.type_key)
+                    yield found.type_key, pending.assign_columns(found.ids, found.columns)
             case typed_tree.DeleteBound():
                 self._deletions = Deletions(self._view, self._budget, dict(self._pending))
                 for type_key, ids in collect_bound_ids(action, rows):
                     self._deletions.delete_ids(type_key, ids)
-                self._finish_deletions()
+                yield from self._delete_found()
             case typed_tree.WriteEach(verb=verb):
                 found = collect_writes(action, rows, self._view, self._params)
-                pending = self._get_pending(found.type_key)
-                count = pending.write_columns(found.ids, found.columns, verb)
-                self._written[found.type_key.kind] += count
+                self._get_pending(found.type_key).write_columns(found.ids, found.columns, verb)
+                yield found.type_key, found.ids
             case _:
                 assert_never(action)
 
@@ -197,6 +203,11 @@ class _MutationRun:
 
     def _finish_deletions(self) -> None:
         """Let later statements see what is deleted so far."""
+        for type_key, ids in self._delete_found():
+            self._written[type_key.kind] += len(ids)
+
+    def _delete_found(self) -> Iterator[tuple[TypeKey, pa.Array]]:
+        """Delete what deletions found; the entities that end, by their type."""
         deletions, self._deletions = self._deletions, None
         if deletions is None:
             return
@@ -204,7 +215,7 @@ class _MutationRun:
         self._reads.append(deletions.reads)
         for type_key, ids, copies in deletions.iter_found():
             self._get_pending(type_key).delete_rows(ids, copies)
-            self._written[type_key.kind] += len(ids)
+            yield type_key, ids
 
     def build_result(self, mutation: typed_tree.Mutation) -> MutationChange:
         """What all statements did together."""

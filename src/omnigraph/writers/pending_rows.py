@@ -107,8 +107,8 @@ class PendingRows:
             _overlay_rows(written, [{ID_COLUMN: entity_id, **given}], written.schema)
         )
 
-    def assign_columns(self, ids: pa.Array, columns: Mapping[str, pa.Array]) -> int:
-        """Assign a value of each column to entities, as far as they exist; how many do."""
+    def assign_columns(self, ids: pa.Array, columns: Mapping[str, pa.Array]) -> pa.Array:
+        """Assign a value of each column to entities, as far as they exist; those that do."""
         self._flush_inserted()
         rows, is_there = self._align_rows(ids, columns.keys())
         if not is_there.all():
@@ -116,9 +116,11 @@ class PendingRows:
             rows, ids = rows.filter(mask), ids.filter(mask)
             columns = {name: each.filter(mask) for name, each in columns.items()}
         self._write_batch(self._put_columns(rows, ids, columns))
-        return len(ids)
+        return ids
 
-    def write_columns(self, ids: pa.Array, columns: Mapping[str, pa.Array], verb: WriteVerb) -> int:
+    def write_columns(
+        self, ids: pa.Array, columns: Mapping[str, pa.Array], verb: WriteVerb
+    ) -> None:
         """Write entities as a verb says, one column of values for each column that is given."""
         self._flush_inserted()
         schema, is_patch = self._shape.schema, verb is WriteVerb.UPSERT
@@ -131,7 +133,6 @@ class PendingRows:
             names = {column: name for name, column in self._shape.columns.items()}
             require_complete(self._type, {names.get(column, column) for column in columns})
         self._write_batch(self._put_columns(rows, ids, columns))
-        return len(ids)
 
     def _put_columns(
         self, rows: pa.Table, ids: pa.Array, columns: Mapping[str, pa.Array]
