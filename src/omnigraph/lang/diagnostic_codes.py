@@ -145,7 +145,7 @@ L311 a reserved word is used as a name
 L312 hop bounds on an edge between two types act as one hop
 L313 a direction on a text rank is ignored
 L314 a traversal scans its source type because neither end is declared
-L315 a name is declared twice, or clashes with a variable
+L315 a parameter has the name of a variable
 L316 digits beyond milliseconds are cut off
 L317 a bare `contains` between variables is read as a filter
 L318 an alias orders rows after `nearest`

@@ -65,15 +65,26 @@ def parse_file(
     mode: Mode = Mode.LENIENT,
     poll: Poll = lambda: None,
 ) -> ParsedFile:
-    """The tree of a text whose grammar and settings are right; raises `CompileError` if not."""
+    """The tree of a text whose grammar, settings and names are right; `CompileError` if not."""
     parsed = parse_query_file(text, name=name, mode=mode, poll=poll)
     collector = Collector(parsed.source, parsed.diagnostics)
     check_settings(parsed.file.settings, collector)
+    check_query_names(parsed.file, collector)
     if isinstance(parsed.file.statement, Show):
         check_settings([parsed.file.statement], collector)
     if collector.has_errors:
         raise CompileError(collector.list_diagnostics())
     return replace(parsed, diagnostics=collector.list_diagnostics())
+
+
+def check_query_names(file: File, collector: Collector) -> None:
+    """Report each query whose name an earlier one of the file has."""
+    seen: set[str] = set()
+    for name in (query.name for query in file.queries):
+        if name.text in seen:
+            message = f"query '{name.text}' is declared twice"
+            collector.report_error("T106", name.span, message, hint="rename or remove one of them")
+        seen.add(name.text)
 
 
 def compile_declaration(

@@ -19,6 +19,7 @@ from omnigraph.lang.source_text import Source, Span
 from omnigraph.query.ast import File, Insert, MutationBody, Query, Update, WriteVerb
 from omnigraph.query.check import check_query
 from omnigraph.query.parser import parse_query_file
+from omnigraph.query.query_compiler import check_query_names
 from omnigraph.query.query_descriptor import Descriptor, describe_query
 from omnigraph.query.query_settings import check_settings
 from omnigraph.query.typed_reads import CheckedQuery
@@ -172,7 +173,7 @@ def lint_file(
     if collector.has_errors:
         return _report_unreadable(parsed.source, schema_source, collector.list_diagnostics())
     check_settings(parsed.file.settings, collector)
-    _report_duplicates(parsed.file, collector, mode)
+    check_query_names(parsed.file, collector)
     of_query, of_file = _group_by_query(parsed.file.queries, collector.list_diagnostics())
     linted = [
         _lint_query(query, catalog, Collector(parsed.source, of_query[at]), mode)
@@ -213,21 +214,6 @@ def _report_unreadable(
     message = f"line {place.line}, column {place.column}: {first.message}"
     finding = LintFinding(replace(first, code="Q000", message=message), cause=first.code)
     return LintReport(source, schema_source, diagnostics, findings=(finding,))
-
-
-def _report_duplicates(file: File, collector: Collector, mode: Mode) -> None:
-    seen: set[str] = set()
-    for query in file.queries:
-        name = query.name.text
-        if name in seen:
-            message = (
-                f"query '{name}' is declared twice; the first declaration is the one that runs"
-            )
-            if mode is Mode.STRICT:
-                collector.report_error("T106", query.name.span, message)
-            else:
-                collector.report_warning("L315", query.name.span, message)
-        seen.add(name)
 
 
 def _group_by_query(

@@ -165,5 +165,5 @@ def test_contains_between_variables_is_a_filter_only_on_a_parameter() -> None:
 
 def test_a_parameter_may_share_no_name() -> None:
     text = "match { $p: Author } return { $p.name }"
-    assert problems_of(text, parameters="$p: I64, $p: F64") == ["L315 $p", "L315 $p"]
+    assert problems_of(text, parameters="$p: I64, $p: F64") == ["T106 $p", "L315 $p"]
     assert problems_of(text, parameters="$p: I64", mode=Mode.STRICT) == ["T106 $p"]

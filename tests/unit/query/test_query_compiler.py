@@ -39,10 +39,12 @@ def test_a_query_is_found_by_name_and_others_are_not_checked() -> None:
     assert isinstance(compiled.plan, Mutation)
 
 
-def test_the_first_of_two_equal_names_is_taken() -> None:
+@pytest.mark.parametrize("name", ["people", "birthday"])
+def test_a_file_with_two_queries_of_a_name_is_refused(name: str) -> None:
     other = "query people() { match { $p: Person } return { $p.age } }"
-    compiled = compile_query(f"{PEOPLE}\n{other}", CATALOG, name="people")
-    assert [column.name for column in compiled.checked.columns] == ["p.name"]  # type: ignore[union-attr]
+    with pytest.raises(CompileError, match="query 'people' is declared twice") as refused:
+        compile_query(f"{PEOPLE}\n{BIRTHDAY}\n{other}", CATALOG, name=name)
+    assert [each.code for each in refused.value.diagnostics] == ["T106"]
 
 
 def test_an_unknown_name_is_refused_with_the_closest_one() -> None:

@@ -141,13 +141,13 @@ def test_a_mutation_without_parameters_is_warned_about_and_a_read_is_not() -> No
     assert "warnings" not in found["results"][1]
 
 
-def test_a_name_declared_twice_is_warned_about_and_refused_when_strict() -> None:
-    (lenient,) = document(f"{PEOPLE}\n{PEOPLE}")["findings"]
-    assert (lenient["severity"], lenient["code"]) == ("warning", "L315")
-    assert lenient["position"]["line"] == 2
-    strict = document(f"{PEOPLE}\n{PEOPLE}", mode=Mode.STRICT)
-    assert [each["code"] for each in strict["findings"]] == ["T106"]
-    assert [each["status"] for each in strict["results"]] == ["ok", "error"]
+@pytest.mark.parametrize("mode", Mode)
+def test_a_name_declared_twice_is_refused(mode: Mode) -> None:
+    found = document(f"{PEOPLE}\n{PEOPLE}", mode=mode)
+    (finding,) = found["findings"]
+    assert (finding["severity"], finding["code"]) == ("error", "T106")
+    assert finding["position"]["line"] == 2
+    assert [each["status"] for each in found["results"]] == ["ok", "error"]
 
 
 def test_warnings_of_the_compiler_are_findings_of_their_query() -> None:

@@ -82,16 +82,17 @@ def _check_count(
 def declare_parameters(
     context: CheckContext, parameters: tuple[ast.Parameter, ...]
 ) -> tuple[typed_tree.Parameter, ...]:
-    """Check the declarations and make them known to the context; of a repeated name, the last."""
+    """Check the declarations and make them known to the context."""
     for parameter in parameters:
         name = parameter.name.text
         if name in context.parameters:
-            context.report_deprecated(
-                ("T106", "L315"),
+            context.report_error(
+                "T106",
                 parameter.name.span,
-                f"parameter '${name}' is declared twice; the last declaration counts",
+                f"parameter '${name}' is declared twice",
                 hint="remove one of them",
             )
+            continue
         context.parameters[name] = parameter.type if _is_free(context, parameter) else None
     # Checked when all are declared: none of them can be the default of another.
     defaults = {each.name.text: _check_default(context, each) for each in parameters}
