@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Final
 
+from omnigraph.errors import CompileError
+from omnigraph.lang.diagnostics import Diagnostic, Edit
 from omnigraph.lang.lexer import TokenKind, lex
-from omnigraph.lang.source_text import Source
+from omnigraph.lang.source_text import Source, Span
 
 COMMAND_MARK: Final = "\\"
 NAME: Final = "shell"
+# What a bare body stands in.
+_HEAD: Final = f"query {NAME}() {{ "
 _LEAVING: Final = frozenset({"exit", "quit", "exit;", "quit;"})
 _OPENING: Final = frozenset("{[(")
 _CLOSING: Final = frozenset("}])")
@@ -45,10 +51,44 @@ def is_whole(text: str) -> bool:
 
 def declare(text: str) -> str:
     """The text of an input as a file: a bare body becomes the body of a query."""
+    return f"{_HEAD}{_body_of(text)}\n}}" if _is_body(text) else text
+
+
+@contextmanager
+def report_as_typed(text: str) -> Iterator[None]:
+    """Around the run of what `declare` made of an input: its diagnostics are about the input."""
+    try:
+        yield
+    except CompileError as failure:
+        raise CompileError(
+            [_move_diagnostic(text, each) for each in failure.diagnostics]
+        ) from failure
+
+
+def _move_diagnostic(text: str, found: Diagnostic) -> Diagnostic:
+    """A diagnostic of the declaration of an input, in the input itself."""
+    source, start, end = Source(NAME, text), found.span.start, found.span.end
     if not _is_body(text):
-        return text
-    body = text.rstrip().removesuffix(";")
-    return f"query {NAME}() {{ {body}\n}}"
+        return replace(found, source=source)
+    length, message, suggestion = len(_body_of(text)), found.message, found.suggestion
+    start, end = (min(max(each - len(_HEAD), 0), length) for each in (start, end))
+    if start == length:
+        # The brace there was not typed.
+        message = message.replace("found '}'", "found the end")
+    if suggestion is not None:
+        edits = (_move_edit(each, -len(_HEAD)) for each in suggestion.edits)
+        suggestion = replace(suggestion, edits=tuple(edits))
+    return replace(
+        found, message=message, span=Span(start, end), source=source, suggestion=suggestion
+    )
+
+
+def _move_edit(edit: Edit, by: int) -> Edit:
+    return replace(edit, span=Span(max(edit.span.start + by, 0), max(edit.span.end + by, 0)))
+
+
+def _body_of(text: str) -> str:
+    return text.rstrip().removesuffix(";")
 
 
 def split_inputs(lines: Iterable[str]) -> Iterator[str]:

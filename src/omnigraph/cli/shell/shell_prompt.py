@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application.current import get_app
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
@@ -110,6 +112,16 @@ def _bind_keys() -> KeyBindings:
             buffer.validate_and_handle()
         else:
             buffer.insert_text("\n")
+
+    @Condition
+    def is_on_empty_line() -> bool:
+        document = get_app().current_buffer.document
+        return not document.current_line.strip() and not document.text_after_cursor.strip()
+
+    @keys.add("c-d", filter=is_on_empty_line)
+    def leave(event: KeyPressEvent) -> None:
+        # Also below an input that is not whole: what is typed of it is dropped.
+        event.app.exit(exception=EOFError)
 
     return keys
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from omnigraph.cli.command_errors import fail
 from omnigraph.cli.local_files import read_source
 from omnigraph.cli.shared_options import OutputFormat, ReadTarget
-from omnigraph.cli.shell.shell_input import COMMAND_MARK, declare
+from omnigraph.cli.shell.shell_input import COMMAND_MARK, declare, report_as_typed
 from omnigraph.cli.views import print_json, print_lines
 from omnigraph.cli.views.answer_views import Branches, Commits, Mutated, show
 from omnigraph.cli.views.output_streams import align_columns
@@ -53,7 +53,8 @@ class ShellSession:
         elif stripped.lower().removesuffix(";") in ("exit", "quit"):
             self.is_ended = True
         elif stripped:
-            self._run_text(declare(text))
+            with report_as_typed(text):
+                self._run_text(declare(text))
 
     def _run_text(self, text: str) -> None:
         start = time.perf_counter()
@@ -191,9 +192,10 @@ class ShellSession:
         from omnigraph.query.query_compiler import parse_file, select_query
 
         declared = declare(text)
-        query = select_query(parse_file(declared).file, None)
-        snapshot = self.target.open(self.graph)
-        explained = snapshot.explain(declared, params=self._select_parameters(query), analyze=True)
+        with report_as_typed(text):
+            query = select_query(parse_file(declared).file, None)
+            snapshot, params = self.target.open(self.graph), self._select_parameters(query)
+            explained = snapshot.explain(declared, params=params, analyze=True)
         view = Explanation(query.name.text, self.target.to_json(), explained, snapshot.commit.id)
         show(view, is_json=self._is_json)
 

@@ -56,6 +56,8 @@ _SECTION_ORDER = (
 )
 _SYSTEM_HINT = "system fields are never assigned; the ends of a new edge are 'from' and 'to'"
 _NULL_HINT = "pass a parameter of a nullable type, such as $value: String?"
+_ASSIGNED_HINT = "values are assigned in braces: { name: value }"
+_WHERE_HINT = "for all entities: match { $x: Type } and then update $x set { … } or delete $x"
 _VERBS = {verb.value: verb for verb in WriteVerb}
 MUTATION_WORDS = frozenset({*_VERBS, "update", "delete"})
 
@@ -459,6 +461,8 @@ def parse_mutation(cursor: QueryCursor) -> Mutation:
 def _parse_assignments(cursor: QueryCursor, owner: str) -> tuple[Assignment, ...]:
     opening = cursor.token
     errors_before = cursor.error_count
+    if not cursor.is_at("{"):
+        cursor.fail(f"'{{' after {owner}", hint=_ASSIGNED_HINT)
     # An assigned value may be null, as an argument may.
     depth = cursor.argument_depth
     cursor.argument_depth += cursor.mode is Mode.LENIENT
@@ -476,7 +480,8 @@ def _parse_assignment(cursor: QueryCursor) -> Assignment:
     if cursor.is_at("@"):
         cursor.fail("a property name or '}'", hint=_SYSTEM_HINT)
     name = cursor.expect_ident("a property name or '}'")
-    cursor.expect(":")
+    if not cursor.accept(":"):
+        cursor.fail("':'", hint=_ASSIGNED_HINT)
     if cursor.is_at("null") and not cursor.argument_depth:
         cursor.refuse(cursor.token.span, "there is no null literal", hint=_NULL_HINT)
     value = parse_expr(cursor)
@@ -486,7 +491,8 @@ def _parse_assignment(cursor: QueryCursor) -> Assignment:
 
 
 def _parse_where(cursor: QueryCursor) -> Expr:
-    cursor.expect("where")
+    if not cursor.accept("where"):
+        cursor.fail("'where'", hint=_WHERE_HINT)
     cursor.is_in_where = True
     try:
         return parse_expr(cursor)

@@ -71,6 +71,26 @@ def test_a_mistake_is_reported(run: Run, store: Path, text: str, problem: str) -
     assert problem in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("text", "place", "shown"),
+    [
+        ("match { $p: Persn } return { $p.name }", "shell:1:13", "unknown node type 'Persn'"),
+        ("match { $p: Person }\nreturn { $p.nam };", "shell:2:13", "did you mean 'name'?"),
+        ("update Person set { age: 1 }", "shell:1:29", "expected 'where', found the end"),
+        ("\\explain match { $p: Persn } return { 1 as n }", "shell:1:13", "'Persn'"),
+        ("query q() { return { $p.n } }", "shell:1:13", "expected 'match'"),
+    ],
+)
+def test_a_mistake_is_shown_in_what_was_typed(
+    run: Run, store: Path, text: str, place: str, shown: str
+) -> None:
+    result = run("shell", store, text=text)
+    assert result.exit_code == 1
+    assert place in result.stderr
+    assert shown in result.stderr
+    assert "query shell()" not in result.stderr
+
+
 def test_commands_show_what_they_say(run: Run, store: Path, tmp_path: Path) -> None:
     (tmp_path / "q.gq").write_text(f"query q() {{ {NAMES.replace('$p.name as', '6 * 7 as')} }}")
     text = "\\help\n\\branch\n\\schema Knows\n\\log 1\n\\timing on\n"
@@ -102,7 +122,8 @@ def test_a_prompt_edits_completes_and_remembers(
         assert [(each.text, each.start_position) for each in offered] == [("Knows", -2)]
         keys.send_text("\x03\\log\r")
         assert next(typed) == "\\log"
-        keys.send_text("\x04")
+        # Of an input that is not whole, an empty line ends the shell too.
+        keys.send_text("match {\r\x04")
         assert list(typed) == []
     history = tmp_path / "home" / "shell_history"
     assert "$p: Person" in history.read_text()
