@@ -8,10 +8,8 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final
 
-from omnigraph import __version__
 from omnigraph.engine.feed import parse_limits
 from omnigraph.execution.query_budget import Cancellation
-from omnigraph.format_version import IR_VERSION
 from omnigraph.mcp.agent_tool import (
     AgentTool,
     Arguments,
@@ -82,11 +80,6 @@ def _run(
     spec: ToolSpec, scope: ToolScope, arguments: Arguments, cancel: Cancellation
 ) -> ToolAnswer:
     return spec.run(replace(scope, bounds=replace(scope.bounds, cancel=cancel)), arguments)
-
-
-def describe_health() -> JsonObject:
-    """That the program is alive."""
-    return {"status": "ok", "version": __version__, "internal_schema_version": IR_VERSION}
 
 
 def read_page(

@@ -11,12 +11,13 @@ from typing import Final, Protocol
 import orjson
 
 from omnigraph.mcp.agent_tool import AgentTool, JsonObject, build_object_schema
-from omnigraph.mcp.graph_tools import READ_TOOLS, ToolSpec, describe_health
+from omnigraph.mcp.graph_tools import READ_TOOLS, ToolSpec
 from omnigraph.mcp.schema_summary import SUMMARY_CHARACTERS, summarize_schema
 from omnigraph.mcp.stored_query_tools import iter_stored_tools
 from omnigraph.mcp.tool_scope import READ_BRANCH, READ_GRAPH, ToolScope
 from omnigraph.mcp.write_tools import WRITE_TOOLS
 from omnigraph.operations import graph_reads, graph_writes
+from omnigraph.operations.service_health import describe_health
 
 _SPECS: Final = {each.name: each for each in (*READ_TOOLS, *WRITE_TOOLS)}
 _ALIASES: Final = {each.alias: each.name for each in _SPECS.values() if each.alias is not None}
@@ -112,7 +113,6 @@ class ServerToolbox:
 
     # None for a caller who may not.
     list_graphs: Callable[[], JsonObject] | None
-    health: Callable[[], JsonObject] = describe_health
 
     def list_tools(self) -> list[AgentTool]:
         """The tools that the caller may call."""
@@ -132,7 +132,7 @@ class ServerToolbox:
 
     @property
     def _tools(self) -> Mapping[str, AgentTool]:
-        tools = {"health": _build_health(self.health)}
+        tools = {"health": _build_health()}
         listing = self.list_graphs
         if listing is not None:
             tools["graphs_list"] = _build_plain(
@@ -155,8 +155,8 @@ def read_advice(name: str) -> str:
     return file.read_text(encoding="utf-8")
 
 
-def _build_health(health: Callable[[], JsonObject] = describe_health) -> AgentTool:
-    return _build_plain("health", "Whether the program is alive, and its version.", health)
+def _build_health() -> AgentTool:
+    return _build_plain("health", "Whether the program is alive, its versions.", describe_health)
 
 
 def _build_plain(name: str, description: str, answer: Callable[[], JsonObject]) -> AgentTool:

@@ -8,4 +8,5 @@ policy of the graph before it reads, writes or shows that something exists.
     graph_writes     mutations, loads, schema changes, and branches
     history_reads    commits, and what they changed
     stored_queries   the stored queries of a graph, and calls of them
+    service_health   that a program is alive, and its versions
 """

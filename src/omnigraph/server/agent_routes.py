@@ -15,7 +15,7 @@ from omnigraph.server.admission_control import AdmissionControl
 from omnigraph.server.exchange import Answer, Call, RequestRefusedError
 from omnigraph.server.request_reader import Receive, read_body, require_media
 from omnigraph.server.server_settings import ServerSettings
-from omnigraph.server.service_routes import describe_graphs, describe_health
+from omnigraph.server.service_routes import describe_graphs
 from omnigraph.wire.protocol_names import JSON
 from omnigraph.wire.wire_routes import RouteSpec
 
@@ -69,9 +69,9 @@ class AgentRoutes:
         try:
             state.authorize_list(call.actor)
         except PolicyDeniedError:
-            toolbox = ServerToolbox(None, describe_health)
+            toolbox = ServerToolbox(None)
         else:
-            toolbox = ServerToolbox(lambda: describe_graphs(state), describe_health)
+            toolbox = ServerToolbox(lambda: describe_graphs(state))
         return await self._ask(call, receive, toolbox)
 
     def _build_graph_toolbox(self, call: Call) -> Toolbox:

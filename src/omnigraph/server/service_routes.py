@@ -6,8 +6,7 @@ import time
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from omnigraph import __version__
-from omnigraph.format_version import IR_VERSION
+from omnigraph.operations.service_health import describe_health
 from omnigraph.server.exchange import Answer, Call, answer_json
 from omnigraph.wire.openapi import build_openapi
 from omnigraph.wire.protocol_names import REFERENCE_VERSION
@@ -21,16 +20,6 @@ def get_health(call: Call) -> Answer:
     """That the server is alive."""
     del call
     return answer_json(describe_health())
-
-
-def describe_health() -> dict[str, Any]:  # Any: a JSON document
-    """The document of a server that is alive."""
-    return {
-        "status": "ok",
-        "version": REFERENCE_VERSION,
-        "internal_schema_version": IR_VERSION,
-        "source_version": __version__,
-    }
 
 
 def get_ready(call: Call) -> Answer:

@@ -24,6 +24,7 @@ from omnigraph.mcp.exposure import Exposure
 from omnigraph.mcp.list_watch import ListWatch
 from omnigraph.mcp.stdio_process import serve_streams
 from omnigraph.mcp.tool_sources import ToolSource, open_source
+from omnigraph.operations.service_health import describe_health
 from unit.clusters.cluster_folder import write_config
 from unit.mcp.agent_world import read_document
 
@@ -76,7 +77,7 @@ def test_an_agent_reads_a_graph_and_its_queries(store: str, tmp_path: Path, mode
         assert {"find", "query", "schema_summary"} <= set(names)
         assert not {"mutate", "load", "branches_merge"} & set(names)
         assert (await call(client, "find", name="ada"))["rows"] == [{"name": "ada"}]
-        assert (await call(client, "health"))["status"] == "ok"
+        assert await call(client, "health") == describe_health()
 
     talk(work, store, "--queries", str(tmp_path / "queries.gq"), mode=mode)
 

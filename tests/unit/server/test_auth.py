@@ -9,7 +9,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+import omnigraph
 from omnigraph.errors import CredentialsError
+from omnigraph.operations.service_health import describe_health
 from omnigraph.server import service_routes
 from omnigraph.server.bearer_tokens import BearerTokens, parse_header, read_tokens
 from omnigraph.server.exchange import Call
@@ -52,8 +54,10 @@ def test_health_needs_no_token(denying: RunningServer) -> None:
         found = client.get("/healthz").json()
         assert client.get("/openapi.json").json() == json.loads(CONTRACT.read_text())
         assert client.get("/readyz").json()["auth_mode"] == "default_deny"
+    assert found == describe_health()
     assert found["status"] == "ok"
     assert found["version"].startswith("0.10.")
+    assert found["source_version"] == omnigraph.__version__
     assert found["internal_schema_version"] > 0
 
 
