@@ -164,13 +164,15 @@ class RemoteGraph(RemoteHandle, Graph):  # type: ignore[override]  # see RemoteH
         params: JsonObject | None = None,
         branch: str | None = None,
         snapshot: StateRef | None = None,
+        timeout: float | None = None,
     ) -> Result:
-        """Run a stored query that reads; one that writes is refused."""
+        """Run a stored query that reads; one that writes is refused: see `invoke_query`."""
         document = {
             "params": arguments.normalize_parameters(params),
             "branch": branch,
             "snapshot": None if snapshot is None else format_state("snapshot", snapshot),
             "expect_mutation": False,
+            "timeout": timeout,
         }
         with _name_query(name):
             return run_read(self.transport, ("queries", name), document, "")
@@ -178,7 +180,11 @@ class RemoteGraph(RemoteHandle, Graph):  # type: ignore[override]  # see RemoteH
     def invoke_query(
         self, name: str, document: JsonObject, *, if_commit: str | None = None
     ) -> JsonObject:
-        """The document that a stored query answers, which reads or writes."""
+        """The document that a stored query answers, which reads or writes.
+
+        `document` is the body of the request: `params`, and `branch`, `key`, `timeout` and `memory`
+        where they are needed.
+        """
         conditional = () if if_commit is None else ("if-graph-commit",)
         headers = {} if if_commit is None else {IF_COMMIT_HEADER: if_commit}
         call = Call(
@@ -187,6 +193,8 @@ class RemoteGraph(RemoteHandle, Graph):  # type: ignore[override]  # see RemoteH
             document=document,
             headers=headers,
             is_write=document.get("expect_mutation") is not False,
+            is_repeatable=document.get("key") is not None,
+            timeout_s=document.get("timeout"),
         )
         with _name_query(name):
             return self.transport.send_write(call)

@@ -189,13 +189,17 @@ class Cluster:
         params: Mapping[str, object] | None = None,
         branch: str = MAIN_BRANCH,
         actor: str | None = None,
+        timeout: float | None = None,
     ) -> Result | MutationResult:
-        """Run a stored query by its name; what its rules carry, the actor needs no right for."""
+        """Run a stored query by its name; what its rules carry, the actor needs no right for.
+
+        One that reads answers with its rows, one that writes with what it changed, as `mutate`.
+        """
         with self.graph(graph_id, actor=actor) as graph:
             found = self.invoke_query(graph, graph_id, name)
             target = found.graph.branch(branch)
             run = target.mutate if found.is_mutation else target.query
-            return run(found.text, name=name, params=params)
+            return run(found.text, name=name, params=params, timeout=timeout)
 
     def query_text(self, graph_id: str, name: str) -> str:
         """The text of the file that a stored query was applied from."""

@@ -18,6 +18,7 @@ from omnigraph.cli.local_files import read_source
 from omnigraph.cli.shared_options import JSON, MAIN_BRANCH, RowFormat, read_json_object
 from omnigraph.cli.views import print_json
 from omnigraph.cli.views.answer_views import Fields, JsonObject, show
+from omnigraph.cli.views.output_streams import format_count
 from omnigraph.cli.views.query_views import ResultRows
 from omnigraph.error_codes import ErrorCode
 
@@ -135,7 +136,8 @@ def run_query(  # noqa: PLR0913 — one parameter for each option
                 timeout=bounds.timeout,
                 memory=bounds.memory_bytes,
             )
-            counts = f"{result.affected_nodes} nodes and {result.affected_edges} edges"
+            nodes = format_count(result.affected_nodes, "node")
+            counts = f"{nodes} and {format_count(result.affected_edges, 'edge')}"
             show(Fields(result.to_json(), f"{name} changed {counts}"), is_json=output.is_json)
             return
         snapshot = target.snapshot()
