@@ -39,7 +39,7 @@ from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.versioning.schema_store import StoredSchema
 from omnigraph.writers.committed_values import read_values, with_committed_values
-from omnigraph.writers.graph_change import COPIES, combine_column
+from omnigraph.writers.graph_change import combine_column
 from omnigraph.writers.inputs.input_rows import AbsentColumns
 from omnigraph.writers.inputs.row_sink import RowNumbers
 from omnigraph.writers.validate.reference_rule import ends_of
@@ -224,7 +224,7 @@ class _TypeWriter:
         """Rows with the committed values of absent columns, in parts that fit into memory."""
         self.keeps = True
         rows, table = found.rows, self._stores.tables.open(self._pin)
-        copies = table.find(ID_COLUMN, combine_column(rows[ID_COLUMN]), columns=COPIES.names)
+        copies = table.find(ID_COLUMN, combine_column(rows[ID_COLUMN]))
         everywhere = np.ones(rows.num_rows, np.bool_)
         masks = dict.fromkeys(sorted(absent), everywhere)
         start = 0
@@ -305,7 +305,7 @@ def find_unchanged_rows(rows: pa.Table, table: Table) -> npt.NDArray[np.bool_]:
     if any(is_blob(table.schema.field(name)) for name in columns):
         return is_same
     ids = combine_column(rows[ID_COLUMN])
-    copies = table.find(ID_COLUMN, ids, columns=COPIES.names)
+    copies = table.find(ID_COLUMN, ids)
     places = pc.index_in(ids, value_set=combine_column(copies[ID_COLUMN]))
     matched = np.flatnonzero(np.asarray(places.is_valid()))
     row_ids = combine_column(copies[ROW_ID]).take(places.drop_null())

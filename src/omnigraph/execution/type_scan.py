@@ -22,7 +22,7 @@ from omnigraph.rows.text_predicates import require_valid_options
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.sorted_search import are_among
-from omnigraph.storage.tables.row_ids import FEW_IDS, ROW_ID, ROWS_PER_ID
+from omnigraph.storage.tables.row_ids import FEW_IDS, ROW_ADDRESS, ROW_ID, ROWS_PER_ID
 from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning.effects import ID_COLUMN
 
@@ -170,6 +170,6 @@ def _list_needed_columns(
 
 
 def build_rows_schema(shape: TableShape, names: Sequence[str]) -> pa.Schema:
-    """The schema of rows with exactly these physical columns; `_rowid` may be among them."""
-    hidden = pa.field(ROW_ID, pa.uint64())
-    return pa.schema([hidden if name == ROW_ID else shape.schema.field(name) for name in names])
+    """The schema of rows with exactly these columns: `_rowid` and `_rowaddr` may be among them."""
+    hidden = {name: pa.field(name, pa.uint64()) for name in (ROW_ID, ROW_ADDRESS)}
+    return pa.schema([hidden.get(name) or shape.schema.field(name) for name in names])

@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.catalog import Cardinality, EdgeType
-from omnigraph.storage.tables.row_ids import ROW_ADDRESS
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.graph_change import (
     EDGE_COPIES,
@@ -38,10 +37,7 @@ class CommittedState:
         return self.keys.find_existing(self.view, type_key, ids)
 
     def find_copies(self, type_key: TypeKey, ids: pa.Array, none: pa.Table = NO_COPIES) -> pa.Table:
-        """The committed ones among the ids, with the columns of a table that holds none of them.
-
-        And with `_rowaddr`, so that their deletion does not look the rows up again.
-        """
+        """The committed ones among the ids, with the columns of a table that holds none of them."""
         if len(ids) == 0 or self.view.snapshot.pins[str(type_key)].rows == 0:
             return none
         # The set in memory rules most new ids out; an existing one is looked up for its row id.
@@ -51,13 +47,14 @@ class CommittedState:
             if not is_there.true_count:
                 return none
             known = ids.filter(is_there)
-        names = [*none.column_names, ROW_ADDRESS]
+        names = none.column_names
         return self.view.open_table(type_key).find(ID_COLUMN, known, columns=names)
 
     def get_ending(self, type_key: TypeKey) -> pa.Table:
-        """The committed copies that the write replaces or deletes: `__id`, `_rowid`.
+        """The committed copies that the write replaces or deletes: `__id`, `_rowid`, `_rowaddr`.
 
-        Edges come with both ends if a cardinality or the marks of the write need them.
+        Edges come with both ends if a cardinality or the marks of the write need them. `_rowaddr`
+        is missing where the write says the copies without it.
         """
         if type_key not in self._ending:
             self._ending[type_key] = self._find_ending(type_key)
@@ -85,10 +82,8 @@ class CommittedState:
             return self.find_copies(type_key, _list_ending_ids(change), none)
         if not len(change.known_copies):
             return none
-        has_addresses = ROW_ADDRESS in change.known_copies.column_names
-        return change.known_copies.select(
-            [*none.column_names, *([ROW_ADDRESS] if has_addresses else [])]
-        )
+        known = change.known_copies
+        return known.select([name for name in none.column_names if name in known.column_names])
 
     def _needs_ends(self, type_key: TypeKey, change: TypeChange) -> bool:
         type_ = self.view.types[type_key]

@@ -13,12 +13,19 @@ import pyarrow as pa
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.storage.tables.pins import Pin
-from omnigraph.storage.tables.row_ids import ROW_ID
+from omnigraph.storage.tables.row_ids import ROW_ADDRESS, ROW_ID
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.versioning.id_sets import FEW_MAX
 
-# Committed rows as they are looked up: whose they are, and where.
-COPIES: Final = pa.schema([pa.field(ID_COLUMN, pa.utf8()), pa.field(ROW_ID, pa.uint64())])
+# Committed rows as they are looked up: whose they are, and where, so that their deletion does not
+# look them up again.
+COPIES: Final = pa.schema(
+    [
+        pa.field(ID_COLUMN, pa.utf8()),
+        pa.field(ROW_ID, pa.uint64()),
+        pa.field(ROW_ADDRESS, pa.uint64()),
+    ]
+)
 
 # The same for edges, with the nodes at their ends.
 EDGE_COPIES: Final = pa.schema(
@@ -85,7 +92,7 @@ class TypeChange:
     deleted     ids of committed entities that end (with OVERWRITE, all others end too)
     known       the committed copies of written and deleted entities (COPIES, for edges
                 EDGE_COPIES), if the writer has looked them all up on the view; they need no second
-                look
+                look. `_rowaddr` may be missing
     is_cascade  every committed edge at the deleted entities ends with them, and the request says
                 what the writer read to know them; they need no second look either
     batches     what one statement or load wrote, where `rows` no longer shows it all: every batch

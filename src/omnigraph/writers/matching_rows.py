@@ -25,7 +25,7 @@ from omnigraph.rows.evaluator import Params
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.storage.tables.blob_columns import is_blob
-from omnigraph.storage.tables.row_ids import ROW_ID
+from omnigraph.storage.tables.row_ids import ROW_ADDRESS, ROW_ID
 from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.versioning.footprint import WHOLE, ReadSet
@@ -36,6 +36,8 @@ _Positions = np.ndarray[Any, np.dtype[np.int64]]
 
 # What a mutation reads is held until it is committed, and is there about twice while it is written.
 MUTATION_BYTES_MAX: Final = 1024 * 1024 * 1024
+# Where the copy of a row is, which its replacement needs.
+_PLACE: Final = (ROW_ID, ROW_ADDRESS)
 
 
 def build_condition_reads(
@@ -55,9 +57,9 @@ def find_matching_rows(
     columns: Sequence[str],
     budget: MutationBudget,
 ) -> pa.Table:
-    """The committed rows that satisfy conditions: ids, ends, some columns, and `_rowid`."""
+    """The committed rows that satisfy conditions: ids, ends, some columns, and where they are."""
     shape = view.get_shape(type_key)
-    names = [*list_physical_columns(shape, columns), ROW_ID]
+    names = [*list_physical_columns(shape, columns), *_PLACE]
     batches = []
     for batch in scan_matching_batches(view, type_key, conditions, params, names=names):
         budget.spend_bytes(batch.nbytes)
@@ -74,13 +76,13 @@ class CommittedRows:
     budget: MutationBudget
 
     def find_rows(self, ids: pa.Array, columns: Sequence[str]) -> pa.Table:
-        """The rows of some ids: ids, ends, some columns, and `_rowid`."""
+        """The rows of some ids: ids, ends, some columns, and where they are."""
         fields = [self.shape.schema.field(name) for name in columns]
         plain = [field.name for field in fields if not is_blob(field)]
         blobs = [field.name for field in fields if is_blob(field)]
         table = self.view.open_table(self.shape.type_key)
         names = list_physical_columns(self.shape, plain)
-        rows = table.find(ID_COLUMN, ids, columns=[*names, ROW_ID])
+        rows = table.find(ID_COLUMN, ids, columns=[*names, *_PLACE])
         self.budget.spend_bytes(rows.nbytes)
         return read_with_blobs(rows, table, blobs, budget=self.budget)
 
@@ -118,7 +120,7 @@ class SharedRows:
         return self._are_found[self.values[value]]
 
     def select_rows(self, values: Iterable[str | int], *, blobs: Sequence[str] = ()) -> pa.Table:
-        """The rows of some values in that order: all columns, of blobs only these, and `_rowid`."""
+        """The rows of some values in that order: all columns, of blobs only these."""
         numbers = [self.values[value] for value in values]
         borders, order = self._borders, self._order
         places = np.concatenate([order[borders[at] : borders[at + 1]] for at in numbers])
@@ -129,7 +131,7 @@ class SharedRows:
     def _rows(self) -> pa.Table:
         plain = [field.name for field in self._shape.schema if not is_blob(field)]
         table = self._view.open_table(self._shape.type_key)
-        rows = table.find(self._column, self._wanted, columns=[*plain, ROW_ID])
+        rows = table.find(self._column, self._wanted, columns=[*plain, *_PLACE])
         self._budget.spend_bytes(rows.nbytes)
         return rows.combine_chunks()
 

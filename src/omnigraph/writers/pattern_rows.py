@@ -19,11 +19,11 @@ from omnigraph.rows.id_predicates import find_candidate_ids
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.schema.property_types import PropertyType
-from omnigraph.storage.tables.row_ids import ROW_ID
+from omnigraph.storage.tables.row_ids import ROW_ADDRESS, ROW_ID
 from omnigraph.versioning.footprint import WHOLE, Footprint, ReadSet
 from omnigraph.versioning.id_sets import IdSet
 from omnigraph.writers.existing_rows import CommittedState
-from omnigraph.writers.graph_change import GraphChange, TypeChange
+from omnigraph.writers.graph_change import GraphChange, TypeChange, combine_column
 from omnigraph.writers.validate import validate_ends
 
 
@@ -146,9 +146,11 @@ def open_image_view(
             staged = [view.tables.write(pin, each.rows)] if each.rows.num_rows else []
             for files in staged:
                 written.callback(view.tables.discard, files)
-            dead = _find_copies(type_key, each, committed)[ROW_ID].combine_chunks()
-            dead = dead.cast(pa.uint64())
-            pins[str(type_key)] = view.tables.replace(pin, dead=dead, staged=staged)
+            copies = _find_copies(type_key, each, committed)
+            dead, addresses = (combine_column(copies[name]) for name in (ROW_ID, ROW_ADDRESS))
+            pins[str(type_key)] = view.tables.replace(
+                pin, dead=dead, staged=staged, addresses=addresses
+            )
         yield replace(view, snapshot=replace(view.snapshot, pins=pins))
 
 

@@ -181,12 +181,15 @@ class MutationWorld:
             rows.validate()
             assert len(set(rows["__id"].to_pylist())) == len(rows)
         if change.known_copies is not None:
-            copies = self.view.open_table(key).find("__id", touched(change))
+            columns = ["__id", "_rowid", "_rowaddr"]
+            copies = self.view.open_table(key).find("__id", touched(change), columns=columns)
             assert _by_id(change.known_copies) == _by_id(copies)
 
 
-def _by_id(copies: pa.Table) -> list[tuple[str, int]]:
-    return sorted(zip(copies["__id"].to_pylist(), copies["_rowid"].to_pylist(), strict=True))
+def _by_id(copies: pa.Table) -> list[tuple[str, int, int]]:
+    """Whose copies they are, and where: their replacement does not look them up again."""
+    columns = (copies[name].to_pylist() for name in ("__id", "_rowid", "_rowaddr"))
+    return sorted(zip(*columns, strict=True))
 
 
 def touched(change: TypeChange) -> pa.Array:

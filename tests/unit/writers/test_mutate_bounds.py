@@ -79,7 +79,7 @@ def test_updates_keep_blobs_where_they_belong(monkeypatch: pytest.MonkeyPatch) -
     [
         ("update Doc set { n: 1 } where n >= 0", 6_000),
         ("query q($body: Blob?) { update Doc set { body: $body } where n >= 0 }", 600),
-        ("delete Doc where n >= 0", 300),
+        ("delete Doc where n >= 0", 400),
     ],
 )
 def test_a_mutation_that_reads_too_much_is_refused_before_it_holds_it(

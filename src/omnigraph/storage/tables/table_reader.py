@@ -35,7 +35,8 @@ FILTER_VALUES_MAX = 64
 LOOKUPS_MAX = 10_000
 # The values looked for are hashed once per batch, so a look-up of many needs large ones.
 FIND_BATCH_ROWS = 1024 * 1024
-
+# What every row has beside its columns.
+_HIDDEN = (ROW_ID, ROW_ADDRESS)
 
 # Without its sign, this number is too large for the integers of a filter.
 _LOWEST = -(2**63)
@@ -184,9 +185,10 @@ class Table:
                 return self._to_logical(self._create_scanner(names, text).to_table(), names)
             # Many rows come from one scan with all their columns, a few by their row ids.
             are_many = len(wanted) > self.pin.rows // ROWS_PER_ID and not self._blobs
-            read = list(dict.fromkeys([column, *names])) if are_many else [column, ROW_ID]
+            are_read = are_many or {column, *_HIDDEN}.issuperset(names)
+            read = list(dict.fromkeys([column, *names])) if are_read else [column, ROW_ID]
             found = self._find_by_scan(column, wanted, read)
-        if columns is None or are_many:
+        if are_read:
             return found.select(names)
         return self.take(found[ROW_ID].combine_chunks(), columns=names)
 
@@ -244,13 +246,14 @@ class Table:
         ids = None if fragments is None else [each.fragment_id for each in fragments]
         self._require_sound(VersionUse.SCAN if text is None else VersionUse.LOOKUP, ids)
         # Among the columns, the row id would cost a point look-up a tenth more.
-        columns = [name for name in names if name != ROW_ID] or names
+        columns = [name for name in names if name not in _HIDDEN] or names
         return self._dataset.scanner(
             columns=columns,
             filter=text,
             fragments=fragments,
             blob_handling="all_binary" if self._blobs else None,
             with_row_id=ROW_ID in names,
+            with_row_address=ROW_ADDRESS in names,
             use_scalar_index=text is None or self._can_use_indexes(text),
         )
 
@@ -287,7 +290,7 @@ class Table:
         )
 
     def _project_schema(self, names: list[str]) -> pa.Schema:
-        hidden = {name: pa.field(name, pa.uint64()) for name in (ROW_ID, ROW_ADDRESS)}
+        hidden = {name: pa.field(name, pa.uint64()) for name in _HIDDEN}
         return pa.schema([hidden.get(name) or self.schema.field(name) for name in names])
 
 

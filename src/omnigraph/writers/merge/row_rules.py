@@ -21,6 +21,7 @@ from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.rows.view import table_types_of
 from omnigraph.schema.accepted_schema import TypeKind
 from omnigraph.storage.tables.pins import Pin
+from omnigraph.storage.tables.row_ids import ROW_ADDRESS, ROW_ID
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.graph_change import (
     COPIES,
@@ -212,13 +213,13 @@ def _read_rows(verdicts: RowOutcomes, places: Places, *, is_light: bool) -> pa.T
 def _build_copies(verdicts: RowOutcomes, places: Places) -> pa.Table:
     """The copies of ours that the change replaces or ends."""
     is_edge = verdicts.type_.key.kind is TypeKind.EDGE
-    schema = EDGE_COPIES if is_edge else COPIES
     known = places[verdicts.ours.is_there[places]]
     if not len(known):
-        return schema.empty_table()
+        return (EDGE_COPIES if is_edge else COPIES).empty_table()
     row_ids = verdicts.ours.select_row_ids(known)
-    columns = [verdicts.ids.take(pa.array(known)), row_ids]
+    rows = pa.table([verdicts.ids.take(pa.array(known)), row_ids], [ID_COLUMN, ROW_ID])
     if is_edge:
-        ends = verdicts.ours.table.take(row_ids, columns=[SOURCE_COLUMN, TARGET_COLUMN])
-        columns += [ends[SOURCE_COLUMN], ends[TARGET_COLUMN]]
-    return pa.table(columns, schema=schema)
+        names = [ROW_ADDRESS, SOURCE_COLUMN, TARGET_COLUMN]
+        read = verdicts.ours.table.take(row_ids, columns=names)
+        rows = pa.table([*rows.columns, *read.columns], schema=EDGE_COPIES)
+    return rows
