@@ -1,4 +1,4 @@
-"""Mutations of many statements beside one load that writes the same rows.
+"""Mutations beside one load that writes the same rows: of many statements, and of one pattern.
 
     python benchmarks/mutations.py [rows in the table] [statements ...]
 
@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
+import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
@@ -31,6 +32,7 @@ edge Knows: Person -> Person { weight: F64? }
 ROWS: Final = 10_000
 STATEMENTS: Final = (200, 2_000)
 REPEATS: Final = 25
+PATTERN_ROWS: Final = 20_000
 
 Texts = Callable[[int, int], list[str]]
 
@@ -45,6 +47,14 @@ def updates_by_value(start: int, count: int) -> list[str]:
     """Updates by the value of a property that is not a key."""
     numbers = range(start, start + count)
     return [f'update Person set {{ age: {n % 90} }} where city = "c{n}"' for n in numbers]
+
+
+def computed_updates(start: int, count: int) -> list[str]:
+    """Updates by key of what is computed from the entity."""
+    numbers = range(start, start + count)
+    return [
+        f'update Person set {{ age: coalesce(age, 0) + 1 }} where name = "p{n}"' for n in numbers
+    ]
 
 
 def inserts(start: int, count: int) -> list[str]:
@@ -73,6 +83,7 @@ def deletes(start: int, count: int) -> list[str]:
 
 KINDS: Final[dict[str, Texts]] = {
     "update by key": updates,
+    "computed update": computed_updates,
     "update by value": updates_by_value,
     "insert": inserts,
     "mixed": mixed,
@@ -105,6 +116,22 @@ def measure(main: Branch, make: Texts, rows: int, count: int) -> tuple[list[floa
     return new, known, loads
 
 
+def measure_pattern(uri: str, rows: int) -> tuple[list[float], ...]:
+    """The same for the update of all that a pattern matches, and loads of a table of Arrow."""
+    new, known, loads = list[float](), list[float](), list[float]()
+    found = pa.Table.from_pylist([person(number)["data"] for number in range(rows)])
+    with omnigraph.create(uri, schema=SCHEMA, actor="bench") as graph:
+        branch = graph.branch()
+        load = partial(branch.load, found, type="Person", mode="merge")
+        load()
+        for repeat in range(REPEATS):
+            text = f"query m() {{ match {{ $p: Person }} update $p set {{ age: {repeat} }} }}"
+            for times in (new, known):
+                time_once(times, partial(branch.mutate, text))
+                time_once(loads, load)
+    return new, known, loads
+
+
 def main(arguments: Sequence[str]) -> None:
     """Print a line for each kind and number of statements."""
     rows = int(arguments[0]) if arguments else ROWS
@@ -120,6 +147,8 @@ def main(arguments: Sequence[str]) -> None:
             for count in counts:
                 for name, make in KINDS.items():
                     table.add_row(name, str(count), *cells(*measure(branch, make, rows, count)))
+        found = measure_pattern(str(Path(folder) / "pattern.omni"), PATTERN_ROWS)
+        table.add_row("match … update", str(PATTERN_ROWS), *cells(*found))
     Console(width=120).print(table)
 
 

@@ -15,6 +15,7 @@ that breaks a rule of the schema is refused with its violations, and leaves no r
     pattern_writes     what actions write for those rows, column by column
     deletions          what consecutive deletions of a mutation end
     matching_rows      the committed rows that the conditions of a statement match
+    single_rows        what statements assign to single entities
     pending_rows       the rows that earlier statements of a mutation wrote
     committed_values   the values of committed rows that a write keeps
     schema_migration   a new schema as a transaction

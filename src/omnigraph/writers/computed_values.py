@@ -167,26 +167,36 @@ class RowAssignments:
         return frozenset({*self.cells, *self.computed})
 
     @property
-    def overwritten(self) -> frozenset[str]:
-        """The physical columns whose old values have no part in the new rows."""
+    def read_columns(self) -> frozenset[str]:
+        """The physical columns that values are computed from."""
         values = [
             expr for each in self.computed.values() for expr in iter_subexpressions(each.value)
         ]
         read = {each.property for each in values if isinstance(each, typed_tree.PropertyValue)}
-        return self.columns - {self.shape.columns[name] for name in read}
+        return frozenset(self.shape.columns[name] for name in read)
+
+    @property
+    def overwritten(self) -> frozenset[str]:
+        """The physical columns whose old values have no part in the new rows."""
+        return self.columns - self.read_columns
 
     def assign(self, rows: pa.Table) -> pa.Table:
         """Rows with their new values; all are computed from the old ones."""
-        seen = TypeRows(rows, self.shape)
+        computed = self.compute(rows)
         columns = [
-            self._compute(self.computed[field.name], seen)
-            if field.name in self.computed
+            computed[field.name]
+            if field.name in computed
             else repeat_cell(self.cells[field.name], field.type, rows.num_rows)
             if field.name in self.cells
             else rows[field.name]
             for field in self.shape.schema
         ]
         return pa.Table.from_arrays(columns, schema=self.shape.schema)
+
+    def compute(self, rows: pa.Table) -> Mapping[str, pa.Array]:
+        """The values that are computed from rows, by physical column."""
+        seen = TypeRows(rows, self.shape)
+        return {name: self._compute(assign, seen) for name, assign in self.computed.items()}
 
     def _compute(self, assign: typed_tree.Assign, rows: TypeRows) -> pa.Array:
         subject = ValueSubject(

@@ -260,10 +260,8 @@ class _MutationRun:
             rows.create_row(entity_id, row)
         elif is_whole:
             rows.insert_row(entity_id, row)
-        elif assignments.computed:
-            rows.assign_computed(entity_id, row, assignments)
         else:
-            rows.assign_row(entity_id, row)
+            rows.assign_row(entity_id, row, assignments if assignments.computed else None)
         self._written[type_key.kind] += 1
 
     def _update_entities(self, update: _Update) -> None:
@@ -279,8 +277,8 @@ class _MutationRun:
         shared = None if asked is None else self._shared[shape.type_key, asked[0]]
         if asked is None or shared is None or not shared.is_worthwhile:
             count = self._update_matching(update, values)
-        elif asked[0] == ID_COLUMN and rows.are_single and not values.computed:
-            count = rows.assign_cells(str(asked[1]), values.cells, shared)
+        elif asked[0] == ID_COLUMN and rows.are_single:
+            count = rows.update_row(str(asked[1]), values, shared)
         else:
             blobs = [f.name for f in shape.schema if is_blob(f) and f.name not in values.columns]
             found = rows.filter_unwritten(shared.select_rows([asked[1]]))

@@ -30,6 +30,7 @@ from omnigraph.writers.graph_change import (
     copies_schema_of,
 )
 from omnigraph.writers.matching_rows import CommittedRows, SharedRows, fill_columns
+from omnigraph.writers.single_rows import Origin, SingleRow, apply_steps, build_rows
 
 _Mask: TypeAlias = npt.NDArray[np.bool_]
 
@@ -49,18 +50,17 @@ class PendingRows:
         self._committed = committed
         self._state = state
         self._rows: pa.Table | None = None
-        # Single rows by id, not in `_rows` yet: a mutation of many inserts makes one table.
-        self._inserted: dict[str, Mapping[str, Cell]] = {}
+        # Single entities by id, not in `_rows` yet: many statements make one table.
+        self._single: dict[str, SingleRow] = {}
+        # The ids of entities with a key that were written whole.
         self._keyed: set[str] = set()
         # Entities that must be new, as far as that has not been looked up.
         self._created: list[str] = []
         # Entities that statements deleted; those among them that exist again are in `_rows`.
         self._deleted: pa.Array = NO_IDS
-        # What upserts assign to single entities that are not in `_rows` yet, by id.
-        self._patched: dict[str, dict[str, Cell]] = {}
-        # What is assigned to single committed entities that are not in `_rows` yet, by id.
-        self._assigned: dict[str, dict[str, Cell]] = {}
+        # The committed entities that statements update by id.
         self._shared: SharedRows | None = None
+        # The committed copies of what was updated.
         self._found: list[pa.Table] = []
         # What statements wrote: as it still is, and where a later one may have replaced parts.
         self._batches: list[pa.Table] = []
@@ -68,48 +68,34 @@ class PendingRows:
 
     def insert_row(self, entity_id: str, cells: Mapping[str, Cell]) -> None:
         """Write one row, given by column; columns left out are null."""
-        self._inserted[entity_id] = {ID_COLUMN: entity_id, **cells}
-        self._assigned.pop(entity_id, None)
-        self._patched.pop(entity_id, None)
+        row = self._single[entity_id] = SingleRow(Origin.WRITTEN)
+        row.assign({ID_COLUMN: entity_id, **cells})
         if self._shape.key:
             self._keyed.add(entity_id)
 
     def create_row(self, entity_id: str, cells: Mapping[str, Cell]) -> None:
         """The same of an entity that must not exist."""
         if self._shape.key:
-            if any(entity_id in each for each in (self._inserted, self._assigned, self._patched)):
+            if entity_id in self._single:
                 raise self._build_conflict([entity_id])
             self._created.append(entity_id)
         self.insert_row(entity_id, cells)
 
-    def assign_row(self, entity_id: str, cells: Mapping[str, Cell]) -> None:
-        """Assign cells to an entity, which is made if it does not exist."""
-        if entity_id in self._inserted:
-            self._inserted[entity_id] = {**self._inserted[entity_id], **cells}
-            return
-        earlier = self._patched.get(entity_id) or self._assigned.pop(entity_id, {})
-        self._patched[entity_id] = {**earlier, **cells}
-
-    def assign_computed(
-        self, entity_id: str, cells: Mapping[str, Cell], assignments: RowAssignments
+    def assign_row(
+        self, entity_id: str, cells: Mapping[str, Cell], computed: RowAssignments | None
     ) -> None:
-        """Assign values that are computed from the entity as it is, or from nulls."""
-        self._flush_inserted()
-        names = {*cells, *assignments.columns}
-        current, is_there = self._align_rows([entity_id], assignments.overwritten)
-        given = {**cells, **assignments.cells}
-        if not is_there[0]:
-            members = {column: name for name, column in self._shape.columns.items()}
-            require_complete(self._type, {members.get(name, name) for name in names})
-        seen = _overlay_rows(current, [{ID_COLUMN: entity_id}], self._shape.schema)
-        written = assignments.assign(seen)
-        self._replace_rows(
-            _overlay_rows(written, [{ID_COLUMN: entity_id, **given}], written.schema)
-        )
+        """Assign to an entity, which is made if it does not exist: cells, and computed values.
+
+        These are computed from the entity as it is, or from nulls.
+        """
+        row = self._single.get(entity_id)
+        if row is None:
+            row = self._single[entity_id] = SingleRow(Origin.UNKNOWN)
+        row.assign(cells, computed)
 
     def assign_columns(self, ids: pa.Array, columns: Mapping[str, pa.Array]) -> pa.Array:
         """Assign a value of each column to entities, as far as they exist; those that do."""
-        self._flush_inserted()
+        self._flush_single()
         rows, is_there = self._align_rows(ids, columns.keys())
         if not is_there.all():
             mask = pa.array(is_there)
@@ -122,7 +108,7 @@ class PendingRows:
         self, ids: pa.Array, columns: Mapping[str, pa.Array], verb: WriteVerb
     ) -> None:
         """Write entities as a verb says, one column of values for each column that is given."""
-        self._flush_inserted()
+        self._flush_single()
         schema, is_patch = self._shape.schema, verb is WriteVerb.UPSERT
         rows, is_there = self._align_rows(ids, columns.keys() if is_patch else schema.names)
         if verb is WriteVerb.CREATE and is_there.any():
@@ -154,21 +140,21 @@ class PendingRows:
         """Whether only single rows were written, so that another one is found by its id."""
         return self._rows is None and not len(self._deleted)
 
-    def assign_cells(self, entity_id: str, cells: Mapping[str, Cell], shared: SharedRows) -> int:
-        """Assign cells to one entity, as it is now; how many there are of it: one or none."""
+    def update_row(self, entity_id: str, values: RowAssignments, shared: SharedRows) -> int:
+        """Assign to one entity, as it is now; how many there are of it: one or none."""
         assert self.are_single
-        if entity_id in self._inserted or entity_id in self._patched:
-            self.assign_row(entity_id, cells)
-        elif entity_id in shared:
+        row = self._single.get(entity_id)
+        if row is None:
+            if entity_id not in shared:
+                return 0
             self._shared = shared
-            self._assigned.setdefault(entity_id, {}).update(cells)
-        else:
-            return 0
+            row = self._single[entity_id] = SingleRow(Origin.COMMITTED)
+        row.assign(values.cells, values if values.computed else None)
         return 1
 
     def filter_unwritten(self, committed: pa.Table) -> pa.Table:
         """The committed rows that no statement has written: others are seen in their new form."""
-        self._flush_inserted()
+        self._flush_single()
         for known in (self._rows, self._deleted):
             if known is not None and len(known) and committed.num_rows:
                 committed = committed.filter(pc.invert(_are_in(committed[ID_COLUMN], known)))
@@ -176,7 +162,7 @@ class PendingRows:
 
     def find_matching(self, conditions: Sequence[typed_tree.Expr], params: Params) -> pa.Array:
         """The ids of written rows that satisfy conditions."""
-        self._flush_inserted()
+        self._flush_single()
         if self._rows is None:
             return NO_IDS
         mask = evaluate_conditions(self._rows, self._shape, conditions, params)
@@ -184,14 +170,14 @@ class PendingRows:
 
     def find_written(self, column: str, values: pa.Array) -> pa.Array:
         """The ids of written rows that hold one of some values in a column."""
-        self._flush_inserted()
+        self._flush_single()
         if self._rows is None:
             return NO_IDS
         return combine_column(self._rows[ID_COLUMN].filter(_are_in(self._rows[column], values)))
 
     def delete_rows(self, ids: pa.Array, copies: pa.Table) -> None:
         """End entities; `copies` are the committed ones of those that no statement wrote."""
-        self._flush_inserted()
+        self._flush_single()
         if self._rows is not None:
             self._supersede_rows(self._rows.filter(pc.invert(_are_in(self._rows[ID_COLUMN], ids))))
         self._deleted = pa.chunked_array([self._deleted, ids]).unique()
@@ -206,7 +192,7 @@ class PendingRows:
         params: Params,
     ) -> int:
         """Assign values to all matching rows: committed ones with their row ids, and pending."""
-        self._flush_inserted()
+        self._flush_single()
         matched = [committed]
         if self._rows is not None:
             is_touched = evaluate_conditions(self._rows, self._shape, conditions, params)
@@ -227,7 +213,7 @@ class PendingRows:
 
     def build_change(self) -> TypeChange | None:
         """What was done to the type; None if nothing was."""
-        self._flush_inserted()
+        self._flush_single()
         rows = self._shape.schema.empty_table() if self._rows is None else self._rows
         is_only_new = not self._shape.key and not self._found
         copies = self._find_known_copies()
@@ -266,14 +252,41 @@ class PendingRows:
         copies = self._state.find_copies(self._shape.type_key, unknown, self._copies.empty_table())
         return pa.concat_tables([found, self._select_copies(copies)])
 
-    def _flush_inserted(self) -> None:
+    def _flush_single(self) -> None:
         self._require_new()
-        self._flush_assigned()
-        self._flush_patched()
-        if self._inserted:
-            inserted = _build_table(self._inserted.values(), self._shape.schema)
-            self._inserted = {}
-            self._replace_rows(inserted)
+        if not self._single:
+            return
+        single, self._single = self._single, {}
+        tables, entities = [], list[SingleRow]()
+        for origin in Origin:
+            own = {id_: row for id_, row in single.items() if row.origin is origin}
+            if own:
+                tables.append(self._read_single(origin, own))
+                entities += own.values()
+        self._replace_rows(apply_steps(pa.concat_tables(tables), entities))
+
+    def _read_single(self, origin: Origin, entities: Mapping[str, SingleRow]) -> pa.Table:
+        """Single entities as their first statements found or wrote them."""
+        schema, rows = self._shape.schema, entities.values()
+        if origin is Origin.WRITTEN:
+            return build_rows(rows, schema)
+        kept = frozenset.intersection(*(each.overwritten for each in rows))
+        if origin is Origin.COMMITTED:
+            assert self._shared is not None
+            blobs = [f.name for f in schema if is_blob(f) and f.name not in kept]
+            committed = self._shared.select_rows(entities, blobs=blobs)
+            self._found.append(self._select_copies(committed))
+            return fill_columns(committed, schema)
+        ids = list(entities)
+        found, is_there = self._align_rows(ids, kept)
+        names = {column: name for name, column in self._shape.columns.items()}
+        new = {
+            frozenset(row.given) for row, is_old in zip(rows, is_there, strict=True) if not is_old
+        }
+        for given in new:
+            require_complete(self._type, {names.get(column, column) for column in given})
+        index = schema.get_field_index(ID_COLUMN)
+        return found.set_column(index, schema.field(index), pa.array(ids, pa.utf8()))
 
     def _require_new(self) -> None:
         if not self._created:
@@ -300,22 +313,6 @@ class PendingRows:
             entity_kind=str(type_key.kind),
             hint="write 'upsert' to change what exists, or 'replace' to write it anew",
         )
-
-    def _flush_patched(self) -> None:
-        if not self._patched:
-            return
-        patched, self._patched = self._patched, {}
-        cells = [{ID_COLUMN: entity_id, **each} for entity_id, each in patched.items()]
-        always = set.intersection(*map(set, cells))
-        rows, is_there = self._align_rows(list(patched), always)
-        if not is_there.all():
-            self._require_complete([cells[at] for at in np.flatnonzero(~is_there)])
-        self._replace_rows(_overlay_rows(rows, cells, self._shape.schema))
-
-    def _require_complete(self, new: Sequence[Mapping[str, Cell]]) -> None:
-        names = {column: name for name, column in self._shape.columns.items()}
-        for given in {frozenset(cells): cells for cells in new}.values():
-            require_complete(self._type, {names.get(column, column) for column in given})
 
     def _align_rows(
         self, entity_ids: Sequence[str] | pa.Array, assigned: Collection[str]
@@ -348,16 +345,6 @@ class PendingRows:
                 self._supersede_rows(self._rows.filter(pc.invert(is_replaced)))
         self._add_rows(rows)
 
-    def _flush_assigned(self) -> None:
-        if not self._assigned or self._shared is None:
-            return
-        assigned, self._assigned = self._assigned, {}
-        schema, cells = self._shape.schema, list(assigned.values())
-        blobs = [f.name for f in schema if is_blob(f) and any(f.name not in each for each in cells)]
-        committed = self._shared.select_rows(assigned, blobs=blobs)
-        self._add_rows(_overlay_rows(committed, cells, schema))
-        self._found.append(self._select_copies(committed))
-
     def _select_copies(self, rows: pa.Table) -> pa.Table:
         return rows.select(self._copies.names).cast(self._copies)
 
@@ -385,37 +372,3 @@ def _select_copies_of(copies: pa.Table, rows: pa.Table, ended: pa.Array) -> pa.T
     """The copies of what is written or ends at last; of others there is nothing to do."""
     is_needed = pc.or_(_are_in(copies[ID_COLUMN], rows), _are_in(copies[ID_COLUMN], ended))
     return copies if pc.all(is_needed).as_py() in (True, None) else copies.filter(is_needed)
-
-
-def _build_table(rows: Collection[Mapping[str, Cell]], schema: pa.Schema) -> pa.Table:
-    """Rows given by column."""
-    if len(rows) == 1:
-        # Each array that is made lets other threads in between, which costs more than the array.
-        row = pa.array(list(rows), pa.struct(schema))
-        columns = [row.field(at) for at in range(len(schema))]
-    else:
-        columns = [pa.array([cells.get(f.name) for cells in rows], f.type) for f in schema]
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _overlay_rows(
-    rows: pa.Table, cells: Sequence[Mapping[str, Cell]], schema: pa.Schema
-) -> pa.Table:
-    """Rows where each may be given other cells."""
-    columns = [_overlay_column(rows, cells, field) for field in schema]
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _overlay_column(
-    rows: pa.Table, cells: Sequence[Mapping[str, Cell]], field: pa.Field
-) -> pa.Array | pa.ChunkedArray:
-    """A column of rows where each may be given another cell."""
-    given = np.array([field.name in each for each in cells])
-    if not given.any():
-        return rows[field.name]
-    assigned = pa.array([each.get(field.name) for each in cells], field.type)
-    if given.all():
-        return assigned
-    count = len(cells)
-    both = pa.concat_arrays([assigned, combine_column(rows[field.name])])
-    return both.take(pa.array(np.where(given, 0, count) + np.arange(count)))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from omnigraph.errors import WriteRefusedError
 from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning.footprint import WHOLE, ReadSet
 from omnigraph.versioning.id_sets import IdSet
@@ -56,6 +57,8 @@ def reads_of(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     "statement",
     [
         'update Doc set { n: 7 } where name = "d%d"',
+        'update Doc set { n: coalesce(n, 0) + 1 } where name = "d%d"',
+        'upsert Doc { name: "d%d", n: coalesce(n, 0) + 1 }',
         'update Doc set { n: 7 } where text = "t%d"',
         "update Code set { label: \"new\" } where number = %d",
         'update Doc set { text: "x" } where n = %d',
@@ -108,6 +111,10 @@ def statements(chance: random.Random) -> Iterator[str]:
                 f'update Doc set {{ n: {number} }} where name = "{name}"',
                 f'update Doc set {{ text: "{number}" }} where name = "{name}"',
                 f'update Doc set {{ text: "{number}", n: 1 }} where @id = "{name}"',
+                f'update Doc set {{ n: n + {number} }} where name = "{name}"',
+                f'update Doc set {{ text: text + "{number}", n: 0 }} where name = "{name}"',
+                f'upsert Doc {{ name: "{name}", n: {number} }}',
+                f'upsert Doc {{ name: "{name}", n: coalesce(n, 0) + 1 }}',
                 f'update Doc set {{ n: {number + 1} }} where n = {number}',
                 f'update Doc set {{ n: {number} }} where text = "{number}"',
                 f'update Doc set {{ n: 0 }} where name = "{name}" and n > {number}',
@@ -127,6 +134,46 @@ def test_random_statements_do_what_the_model_says(number: int) -> None:
                'delete Cites where to = "d{}"', "delete Code where number = {}")  # fmt: skip
     chosen = chance.choices(deletes, k=chance.randint(1, 8))
     world.mutate(" ".join(text.format(chance.randint(0, 9)) for text in chosen))
+
+
+def test_values_are_computed_from_what_the_statement_before_left() -> None:
+    world = MutationWorld(SCHEMA, seed(4))
+    updated = world.mutate(
+        'update Doc set { n: n + 1, text: "a" } where name = "d1"'
+        ' update Doc set { n: n + 1 } where name = "d2"'
+        ' update Doc set { n: n * 10, text: text + "b" } where name = "d1"'
+        ' update Doc set { n: n + 1 } where name = "nobody"'
+        ' update Doc set { text: "c" } where name = "d1"'
+        ' update Doc set { text: text + "d" } where name = "d1"'
+        ' upsert Doc { name: "d1", n: n + 2 }'
+        ' insert Doc { name: "new", n: 5 }'
+        ' update Doc set { n: n + 1 } where name = "new"'
+        ' upsert Doc { name: "other", n: coalesce(n, 7) }'
+        ' upsert Doc { name: "other", n: n + 1 }'
+        ' update Doc set { n: n + 1 } where name = "other"'
+    )
+    assert updated.nodes == 11
+    docs = world.image()["Doc"]
+    assert (docs["d1"]["n"], docs["d1"]["text"], docs["d1"]["body"]) == (22, "cd", b"x" * 30)
+    assert (docs["d2"]["n"], docs["new"]["n"], docs["other"]["n"]) == (3, 6, 9)
+
+
+def test_zeros_of_both_signs_are_not_taken_for_one() -> None:
+    world = MutationWorld("node P { name: String @key  x: F64? }")
+    world.mutate('insert P { name: "a", x: 1 } insert P { name: "b", x: 1 }')
+    world.mutate(
+        'update P set { x: x * 0.0 } where name = "a" update P set { x: x * -0.0 } where name = "b"'
+    )
+    found = {name: str(entity["x"]) for name, entity in world.image()["P"].items()}
+    assert found == {"a": "0.0", "b": "-0.0"}
+
+
+def test_a_new_entity_is_complete_after_its_first_statement() -> None:
+    world = MutationWorld("node P { name: String @key  x: I64  y: I64? }")
+    texts = ['upsert P { name: "a", y: 1 }', 'upsert P { name: "a", x: 1 }']
+    with pytest.raises(WriteRefusedError, match="missing required property 'x' of P"):
+        world.run(" ".join(texts))
+    assert world.mutate(" ".join(reversed(texts))).nodes == 2
 
 
 def test_a_mutation_depends_on_what_its_statements_name() -> None:
