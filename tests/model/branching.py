@@ -1,11 +1,13 @@
 """The model of branching: every commit keeps the whole graph, a merge compares entities."""
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Set
 from copy import copy
+from types import MappingProxyType
 from typing import Literal, NamedTuple, Self, TypeVar
 
 from model.graph import ModelGraph
-from model.merging import By, MergeConflicts, Side, merged, renumbered, same_things
+from model.merging import By, MergeConflicts, Shared, Side, merged, renumbered, same_things
 from model.migrating import checked, evolved
 from omnigraph.errors import OmnigraphError
 from omnigraph.schema.catalog import Catalog
@@ -118,7 +120,8 @@ class ModelBranches:
         if self._is_at(ours, base):
             self._commit(target, self.graph(source), ours, theirs)
             return "fast_forward"
-        self._commit(target, self._merged(base, ours, theirs, prefer, by), ours, theirs)
+        shared = self._shared(ours, theirs)
+        self._commit(target, self._merged(base, ours, theirs, prefer, by, shared), ours, theirs)
         return "merged"
 
     def cherry_pick(
@@ -156,13 +159,33 @@ class ModelBranches:
         theirs: int,
         prefer: Mapping[str, Side] | None,
         by: By = "property",
+        shared: Mapping[int, tuple[int, bool]] = MappingProxyType({}),
     ) -> ModelGraph:
-        graphs = [self.commits[number].graph.copy() for number in (base, ours, theirs)]
-        self._same |= same_things(*(renumbered(each.accepted, self._same) for each in graphs))
+        graphs = [self.commits[number].graph.copy() for number in (base, ours, theirs, *shared)]
+        self._same |= same_things(*(renumbered(each.accepted, self._same) for each in graphs[:3]))
         for graph in graphs:
             graph.accepted = renumbered(graph.accepted, self._same)
-        before, mine, other = graphs
-        return merged(before, mine, other, prefer or {}, by)
+        before, mine, other, *states = graphs
+        weighed = zip(states, shared.values(), strict=True)
+        parts = [Shared(graph, *each) for graph, each in weighed]
+        return merged(before, mine, other, prefer or {}, by, parts)
+
+    def _shared(self, ours: int, theirs: int) -> dict[int, tuple[int, bool]]:
+        """What two commits share as a sum of commits: how often each, and whether it is a base.
+
+        Each commit adds to its ancestors something of its own, which is shared or is not.
+        """
+        common = self._distances(ours).keys() & self._distances(theirs).keys()
+        own: dict[int, Counter[int]] = {}
+        for number in sorted(common):
+            own[number] = Counter([number])
+            for older in self._distances(number).keys() - {number}:
+                own[number].subtract(own[older])
+        weights: Counter[int] = Counter()
+        for each in own.values():
+            weights.update(each)
+        bases = self._nearest(common)
+        return {number: (weights[number], number in bases) for number in common if weights[number]}
 
     def _is_at(self, number: int, base: int) -> bool:
         """Whether a commit is another one, or maintenance of it."""
@@ -180,12 +203,15 @@ class ModelBranches:
         Of several it is the closest to both, then the latest on its line.
         """
         mine, other = self._distances(ours), self._distances(theirs)
-        common = mine.keys() & other.keys()
-        older = {far for near in common for far in self._distances(near) if far != near}
         return min(
-            common - older,
+            self._nearest(mine.keys() & other.keys()),
             key=lambda number: (mine[number] + other[number], -self.commits[number].seq, -number),
         )
+
+    def _nearest(self, common: Set[int]) -> Set[int]:
+        """The commits that are no ancestors of others among them."""
+        older = {far for near in common for far in self._distances(near) if far != near}
+        return common - older
 
     def _distances(self, head: int) -> dict[int, int]:
         distances = {head: 0}

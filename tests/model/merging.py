@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from model.expressions import Entity
 from model.graph import ModelGraph
@@ -21,6 +21,8 @@ Side = Literal["ours", "theirs"]
 By = Literal["property", "entity"]
 # An entity at the base, on ours and on theirs.
 Sides = tuple[Entity | None, Entity | None, Entity | None]
+# The states that both sides share, each with the entity as it is there.
+States = list[tuple["Shared", Entity | None]]
 # A kind, and the type and id of the entity or the rule that is broken.
 Conflict = tuple[str, str]
 # What a schema says of one thing, by the numbers of its type and, of a property, its own.
@@ -46,16 +48,26 @@ class Undecided(Exception):
     """Both sides changed one thing differently, and no side is preferred."""
 
 
+class Shared(NamedTuple):
+    """A state that both sides of a merge share, and how often its counts are added."""
+
+    graph: ModelGraph
+    weight: int
+    is_base: bool
+
+
 def merged(
     base: ModelGraph,
     ours: ModelGraph,
     theirs: ModelGraph,
     prefer: Mapping[str, Side],
     by: By = "property",
+    shared: Iterable[Shared] = (),
 ) -> ModelGraph:
-    """Ours with what theirs changed since the base."""
+    """Ours with what theirs changed since the base; nothing is counted without a shared state."""
     schema = merged_schema(base.accepted, ours.accepted, theirs.accepted)
     before, mine, other = (migrated(graph, schema) for graph in (base, ours, theirs))
+    shared = [each._replace(graph=migrated(each.graph, schema)) for each in shared]
     after = mine.copy()
     conflicts: list[Conflict] = []
     for type_ in types_of(schema.catalog):
@@ -63,7 +75,8 @@ def merged(
         for id_ in sorted(set().union(*tables)):
             old, own, new = (table.get(id_) for table in tables)
             try:
-                found = _merged_entity(type_, (old, own, new), prefer, by)
+                states = [(each, each.graph.table(type_).get(id_)) for each in shared]
+                found = _merged_entity(type_, (old, own, new), prefer, by, states)
             except Undecided as kind:
                 conflicts.append((str(kind), f"{type_.name} '{id_}'"))
                 continue
@@ -76,43 +89,81 @@ def merged(
 
 
 def _merged_entity(
-    type_: NodeType | EdgeType, sides: Sides, prefer: Mapping[str, Side], by: By
+    type_: NodeType | EdgeType, sides: Sides, prefer: Mapping[str, Side], by: By, states: States
 ) -> Entity | None:
     old, own, new = sides
-    kind = conflict(*sides)
-    if kind is None or by == "entity" or own is None or new is None:
-        found: Entity | None = _chosen(sides, kind, prefer)
+    if by == "entity" or own is None or new is None:
+        found: Entity | None = _chosen(sides, conflict(*sides), prefer)
         return found
+    kind = "divergent_insert" if old is None else "divergent_update"
     after = dict(own)
     for names in _values(type_):
         before, mine, other = (
             {name: side.get(name) for name in names} for side in (old or {}, own, new)
         )
-        joined = _joined(type_, (before, mine, other))
+        [name, *others] = names
+        rule = None if others or name[0] == "@" else type_.properties[name].merge
+        try:
+            joined = _joined(type_, rule, (before, mine, other), states)
+        except OverflowError:
+            if kind not in prefer:
+                raise Undecided(kind) from None
+            joined = None
         after |= _chosen((before, mine, other), kind, prefer) if joined is None else joined
     return after
 
 
-def _joined(type_: NodeType | EdgeType, sides: tuple[Entity, Entity, Entity]) -> Entity | None:
+def _joined(
+    type_: NodeType | EdgeType,
+    rule: MergeRule | None,
+    sides: tuple[Entity, Entity, Entity],
+    states: States,
+) -> Entity | None:
     """What the rule of a property makes of two values; None where there is none."""
-    [name, *others] = sides[0]
-    rule = None if others or name[0] == "@" else type_.properties[name].merge
+    [name, *_] = sides[0]
     old, own, new = (side[name] for side in sides)
+    if rule is MergeRule.COUNTER:
+        range_ = INTEGER_RANGES[type_.properties[name].type.scalar or Scalar.I64]
+        return _counted(name, range_, sides, states)
     if rule is None or old in (own, new) or own == new:
         return None
-    match rule:
-        case MergeRule.SET:
-            old, own, new = old or (), own or (), new or ()
-            kept = [each for each in own if each not in old or each in new]
-            found = dict.fromkeys([*kept, *(each for each in new if each not in old)])
-            return {name: tuple(found)}
-        case MergeRule.COUNTER:
-            total = (own or 0) + (new or 0) - (old or 0)
-            low, high = INTEGER_RANGES[type_.properties[name].type.scalar or Scalar.I64]
-            return {name: total} if low <= total <= high else None
-        case _:
-            choose = max if rule is MergeRule.MAX else min
-            return {name: choose(each for each in (own, new) if each is not None)}
+    if rule is not MergeRule.SET:
+        choose = max if rule is MergeRule.MAX else min
+        return {name: choose(each for each in (own, new) if each is not None)}
+    old, own, new = old or (), own or (), new or ()
+    kept = [each for each in own if each not in old or each in new]
+    found = dict.fromkeys([*kept, *(each for each in new if each not in old)])
+    return {name: tuple(found)}
+
+
+def _counted(
+    name: str, range_: tuple[int, int], sides: tuple[Entity, Entity, Entity], states: States
+) -> Entity | None:
+    """What both sides counted since all that they share; that is the base of it from here on."""
+    low, high = range_
+    if len(states) > 1:
+        shared = [None if entity is None else entity.get(name) for _, entity in states]
+        at_bases = [value for (each, _), value in zip(states, shared, strict=True) if each.is_base]
+        weighed = zip(states, shared, strict=True)
+        total = sum(each.weight * (value or 0) for (each, _), value in weighed)
+        is_counted = any(value is not None for value in at_bases)
+        if _is_deleted(states) or (is_counted and not low <= total <= high):
+            return None
+        sides[0][name] = total if is_counted else None
+    old, own, new = (side[name] for side in sides)
+    if old in (own, new) or (own == new and (own is None or not states)):
+        return None
+    total = (own or 0) + (new or 0) - (old or 0)
+    if not low <= total <= high:
+        raise OverflowError
+    return {name: total}
+
+
+def _is_deleted(states: States) -> bool:
+    """Whether some bases have an entity that others had once."""
+    bases = [entity is not None for each, entity in states if each.is_base]
+    older = [entity is not None for each, entity in states if not each.is_base]
+    return any(bases) and not all(bases) and any(older)
 
 
 def _values(type_: NodeType | EdgeType) -> list[set[str]]:

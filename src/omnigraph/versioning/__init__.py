@@ -26,6 +26,7 @@ any step needs no repair; no acknowledged commit is lost.
     retention_roots    what retains a commit, and leases while another commit is made from it
     first_parents      the first-parent line of a commit
     lineage            common ancestors, and the records between two commits
+    shared_history     what two commits share, as a sum of commits
     commit_history     commits and snapshots by branch, id, version and time
     auto_compaction    joins small fragments after commits
     retention_floors   how far back the commits of a branch can be read

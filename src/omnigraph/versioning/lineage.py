@@ -68,19 +68,25 @@ class Lineage:
         It is not an ancestor of another common ancestor. Of several, which only merges
         crosswise make, it is the one at the smallest distance from both, then the newest.
         """
+        return next(self._iter_merge_bases(a, b))
+
+    def list_merge_bases(self, a: Snapshot, b: Snapshot) -> list[Snapshot]:
+        """All common ancestors that are not ancestors of another one, the one to merge by first."""
+        return list(self._iter_merge_bases(a, b))
+
+    def _iter_merge_bases(self, a: Snapshot, b: Snapshot) -> Iterator[Snapshot]:
         shared = find_last_shared_location(tops_of(a), tops_of(b))
         if shared in (location_of(a), location_of(b)):
-            return a if shared == location_of(a) else b
+            yield a if shared == location_of(a) else b
+            return
         walk = _LineageWalk(self.log, self._branches, shared=shared)
         for each in (a, b):
             walk.add_stream(each.stream)
-        found = walk.find_best_common(a, b)
-        stream = walk.find_stream(*found)
-        if stream is None:
-            raise HistoryGoneError(
-                f"the branch that commit {walk.commit_id_of(found)} was made on is gone"
-            )
-        return self._read_snapshot(found, [stream, *walk.streams], commit=walk.commit_id_of(found))
+        for found in walk.list_best_common(a, b):
+            stream, commit = walk.find_stream(*found), walk.commit_id_of(found)
+            if stream is None:
+                raise HistoryGoneError(f"the branch that commit {commit} was made on is gone")
+            yield self._read_snapshot(found, [stream, *walk.streams], commit=commit)
 
     def read_between(self, snapshot: Snapshot, seq: int) -> list[Record]:
         """The records of a snapshot's line above a seq and up to it, oldest first."""
@@ -94,6 +100,14 @@ class Lineage:
                 " is not stored any more"
             )
         return [entry for entry in found if isinstance(entry, Record)]
+
+    def is_retained(self, snapshot: Snapshot) -> bool:
+        """Whether any branch or tag retains a commit, so that its entities can be read."""
+        try:
+            self._branches.require_retained(snapshot)
+        except CommitNotFoundError:
+            return False
+        return True
 
     def has_merges(self, snapshot: Snapshot, seq: int) -> bool:
         """Whether a merge is among the records of a snapshot's line above a seq."""
@@ -170,8 +184,8 @@ class _LineageWalk:
             self._find(stream_id, branch)
         return self._known[stream_id]
 
-    def find_best_common(self, a: Snapshot, b: Snapshot) -> RecordLocation:
-        """The best of all common ancestors that are not ancestors of others."""
+    def list_best_common(self, a: Snapshot, b: Snapshot) -> list[RecordLocation]:
+        """All common ancestors that are not ancestors of others, the best one first."""
         for snapshot, side in ((a, _OURS), (b, _THEIRS)):
             self._paint(self._start(snapshot), side, {side: 0})
         fresh = {place for _, place in self._queue}
@@ -195,8 +209,10 @@ class _LineageWalk:
             raise HistoryGoneError(
                 f"no common ancestor of {a.commit} and {b.commit} is stored any more"
             )
-        best = max(found, key=lambda met: (-met.distance, met.place[1], met.created_at, met.commit))
-        return best.place
+        found.sort(
+            key=lambda met: (-met.distance, met.place[1], met.created_at, met.commit), reverse=True
+        )
+        return [met.place for met in found]
 
     def _start(self, snapshot: Snapshot) -> _VisitedCommit:
         return self._visit(location_of(snapshot), snapshot.commit)

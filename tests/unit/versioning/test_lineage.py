@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import dataclass, field
 
 import pytest
@@ -13,6 +14,7 @@ from omnigraph.versioning import MAIN, Lineage, Record, Snapshot, Stream, Transa
 from omnigraph.versioning.first_parents import is_on_line
 from omnigraph.versioning.record import CommitRef
 from omnigraph.versioning.schema_store import Schemas
+from omnigraph.versioning.shared_history import compute_shared_sum
 from unit.versioning.memory_storage import MemoryObjects
 from unit.versioning.small_graph import SmallGraph, memory_graph
 
@@ -163,6 +165,17 @@ def test_of_the_bases_of_crosswise_merges_the_nearest_is_taken() -> None:
     assert family.lineage().find_merge_base(*reversed(crossed)).commit == ours.commit
 
 
+def assert_every_shared_commit_counts_once(family: Family, a: Snapshot, b: Snapshot) -> None:
+    found = compute_shared_sum(family.lineage(), a, b)
+    assert found is not None
+    counts = Counter[str]()
+    for each in found:
+        for older in family.distances(each.snapshot.commit):
+            counts[older] += each.weight
+    common = family.distances(a.commit).keys() & family.distances(b.commit).keys()
+    assert {commit: count for commit, count in counts.items() if count} == dict.fromkeys(common, 1)
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_lineages_of_random_families_are_those_that_a_look_at_everything_finds(seed: int) -> None:
     family, chance = Family(), random.Random(seed)
@@ -183,6 +196,7 @@ def test_lineages_of_random_families_are_those_that_a_look_at_everything_finds(s
     for _ in range(30):
         a, b = (chance.choice(list(family.places.values())) for _ in range(2))
         assert lineage.find_merge_base(a, b).commit == family.base(a.commit, b.commit)
+        assert_every_shared_commit_counts_once(family, a, b)
         shared = lineage.find_last_shared(a, b)
         assert is_on_line(a, shared.ref)
         assert is_on_line(b, shared.ref)

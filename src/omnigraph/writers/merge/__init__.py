@@ -11,6 +11,7 @@ a cherry-pick and a revert differ only in their base and their source.
     located_rows      where entities lie on a side, and whether two sides have them alike
     row_rules         what becomes of every entity that theirs changed, as a change of the target
     property_rules    what becomes of each property of an entity that both sides changed
+    counted_bases     where the counters of both sides stood, also after merges crosswise
     joined_values     the merge rules: one value of two
     conflict_kinds    the kinds of conflicts, the preferred side of each, and their messages
     merge_choices     what the caller decides: by property or entity, and whose side counts

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from decimal import Decimal
 from typing import TypeAlias, assert_never
 
 import numpy as np
@@ -14,8 +16,9 @@ from omnigraph.writers.merge.located_rows import Mask
 
 _Codes: TypeAlias = npt.NDArray[np.int64]
 
-# Wide enough for the sum and the difference of any three 64-bit integers.
-_COUNT = pa.decimal128(21, 0)
+# Wide enough for sums and differences of 64-bit integers, however often merges added them.
+_COUNT = pa.decimal128(28, 0)
+_WEIGHT = pa.decimal128(4, 0)
 
 
 def join_values(
@@ -39,17 +42,24 @@ def join_values(
 
 def _add_up(base: pa.Array, ours: pa.Array, theirs: pa.Array) -> tuple[pa.Array, Mask]:
     """What both sides counted since the base, and where the type can hold it."""
-    before, mine, other = (
-        pc.fill_null(each, pa.scalar(0, each.type)).cast(_COUNT) for each in (base, ours, theirs)
-    )
-    total = pc.subtract(pc.add(mine, other), before)
-    limits = np.iinfo(ours.type.to_pandas_dtype())
+    return add_weighed([(ours, 1), (theirs, 1), (base, -1)])
+
+
+def add_weighed(counts: Sequence[tuple[pa.Array, int]]) -> tuple[pa.Array, Mask]:
+    """The sum of some counts, each some times over, and where their type can hold it."""
+    type_ = counts[0][0].type
+    total = pa.array(np.zeros(len(counts[0][0]), np.int64)).cast(_COUNT)
+    for values, weight in counts:
+        known = pc.fill_null(values, pa.scalar(0, type_)).cast(_COUNT)
+        weighed = pc.multiply(known, pa.scalar(Decimal(weight), _WEIGHT))
+        total = pc.add(total, weighed).cast(_COUNT)
+    limits = np.iinfo(type_.to_pandas_dtype())
     low, high = (
-        pa.scalar(int(limit), pa.int64() if limit < 2**63 else pa.uint64()).cast(total.type)
+        pa.scalar(int(limit), pa.int64() if limit < 2**63 else pa.uint64()).cast(_COUNT)
         for limit in (limits.min, limits.max)
     )
     is_within = pc.and_(pc.greater_equal(total, low), pc.less_equal(total, high))
-    fitting = pc.if_else(is_within, total, pa.scalar(None, total.type)).cast(ours.type)
+    fitting = pc.if_else(is_within, total, pa.scalar(None, _COUNT)).cast(type_)
     return fitting, is_within.to_numpy(zero_copy_only=False)
 
 

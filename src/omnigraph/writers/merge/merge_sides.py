@@ -15,6 +15,7 @@ from omnigraph.versioning.first_parents import is_on_line
 from omnigraph.versioning.id_sets import IdSet
 from omnigraph.versioning.lineage import Lineage
 from omnigraph.versioning.record import Changed, Maintenance, Record
+from omnigraph.versioning.shared_history import WeighedSnapshot, compute_shared_sum
 from omnigraph.writers.merge.conflict_kinds import MergeAction
 
 # More records of ours than this cost more to read than the look into its table that they save.
@@ -47,6 +48,19 @@ class MergeSides:
     def do_ours_descend(self) -> bool:
         """The same of ours."""
         return is_on_line(self.ours.snapshot, self.base.snapshot.ref)
+
+    @cached_property
+    def shared_states(self) -> tuple[WeighedSnapshot, ...] | None:
+        """The commits that both sides have, as a sum; None if not known, and of no merge."""
+        if self.action is not MergeAction.MERGE:
+            return None
+        return compute_shared_sum(self.lineage, self.ours.snapshot, self.theirs.snapshot)
+
+    @property
+    def is_crossed(self) -> bool:
+        """Whether there is no single state that has everything that both sides share."""
+        is_merge = self.action is MergeAction.MERGE
+        return is_merge and (self.shared_states is None or len(self.shared_states) > 1)
 
     def find_written_ids(self, path: str) -> IdSet | None:
         """The ids that ours wrote in a table of the base: all others lie as the base has them.

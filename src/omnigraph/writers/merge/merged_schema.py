@@ -212,6 +212,14 @@ def merge_schemas(
     return _build_merged_schema(merge, (base.accepted, ours, theirs.accepted), by_name=by_name)
 
 
+def find_side_type(
+    side: AcceptedSchema, merged: MergedSchema, type_: MergedType
+) -> SideType | None:
+    """Where a merged type lies in a state of either line; None if it is not there."""
+    shapes = _index_side_shapes(side, merged.accepted, by_name=False)
+    return _build_side_type(shapes.get(type_.key), type_.shape)
+
+
 def conform_rows(rows: pa.Table, there: SideType, shape: TableShape) -> pa.Table:
     """Rows that were read on a side as rows of the merged table.
 

@@ -16,10 +16,12 @@ import pyarrow as pa
 from omnigraph.changes.row_comparison import BLOBS_AT_ONCE, VECTORS_AT_ONCE, compare_columns
 from omnigraph.changes.type_pairs import is_heavy
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
+from omnigraph.rows.comparison import to_numpy
 from omnigraph.schema.accepted_schema import TypeKey
-from omnigraph.schema.catalog import SOURCE, TARGET
+from omnigraph.schema.catalog import SOURCE, TARGET, MergeRule
 from omnigraph.storage.tables.blob_columns import is_blob
 from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.writers.merge.counted_bases import CounterBase, list_counters
 from omnigraph.writers.merge.joined_values import join_values
 from omnigraph.writers.merge.located_rows import LocatedRows, Mask, Places, read_columns
 from omnigraph.writers.merge.merged_schema import MergedType
@@ -27,18 +29,46 @@ from omnigraph.writers.merge.merged_schema import MergedType
 
 @dataclass(frozen=True)
 class ThreeRows:
-    """The same entities on all three sides."""
+    """The same entities on all three sides, and the base of what is counted, if anything is."""
 
     base: LocatedRows
     ours: LocatedRows
     theirs: LocatedRows
+    counted: CounterBase | None = None
 
     def select_rows(self, places: Places) -> ThreeRows:
         """The same for some of the entities."""
-        return ThreeRows(*(side.select_rows(places) for side in self))
+        base, ours, theirs = (
+            side.select_rows(places) for side in (self.base, self.ours, self.theirs)
+        )
+        counted = None if self.counted is None else self.counted.select_rows(places)
+        return ThreeRows(base, ours, theirs, counted)
 
-    def __iter__(self) -> Iterator[LocatedRows]:
-        return iter((self.base, self.ours, self.theirs))
+    def read_columns(self, shape: TableShape, names: Sequence[str]) -> tuple[pa.Table, ...]:
+        """Columns at the base, on ours and on theirs."""
+        base, ours, theirs = (
+            read_columns(side, shape, names) for side in (self.base, self.ours, self.theirs)
+        )
+        if self.counted is not None and self.counted.values is not None:
+            known = self.counted.values
+            for name in set(names).intersection(known.column_names):
+                base = base.set_column(base.schema.get_field_index(name), name, known[name])
+        return base, ours, theirs
+
+    def find_equal_counts(self, type_: MergedType) -> Mask:
+        """Entities that both sides have alike, and with a count that is not the base's.
+
+        Both counted the same: neither count is the other one.
+        """
+        found = np.zeros_like(self.ours.is_there)
+        counters = list_counters(type_)
+        if self.counted is not None and counters:
+            base, ours, _ = self.read_columns(type_.shape, counters)
+            for name in counters:
+                is_count = to_numpy(ours[name].is_valid())
+                found |= compare_columns(base[name], ours[name]) & is_count
+            found &= self.counted.is_known
+        return found
 
 
 @dataclass(frozen=True)
@@ -139,7 +169,9 @@ def mix_rows(type_: MergedType, rows: ThreeRows, places: Places) -> MixedRows:
             np.logical_or.reduce([found[name][number] for name in columns]) for number in range(3)
         )
         both = is_ours & is_theirs & is_other
-        is_joined, joined = _join_column(type_, rows, columns[0], both)
+        joinable = _find_joinable(type_, rows, columns[0], (is_ours & is_theirs, is_other))
+        is_joined, joined = _join_column(type_, rows, columns[0], joinable)
+        both |= joinable
         parts.append(
             PartOutcomes(
                 columns=columns,
@@ -155,6 +187,21 @@ def mix_rows(type_: MergedType, rows: ThreeRows, places: Places) -> MixedRows:
     return MixedRows(places, tuple(parts))
 
 
+def _find_joinable(
+    type_: MergedType, rows: ThreeRows, column: str, changes: tuple[Mask, Mask]
+) -> Mask:
+    """The rows whose value a rule is to join: equal counts are two counts."""
+    both, is_other = changes
+    rule = type_.rules.get(column)
+    if rule is None:
+        return np.zeros_like(both)
+    if rule is not MergeRule.COUNTER or rows.counted is None or not both.any():
+        return both & is_other
+    # What both sides cleared was counted by neither.
+    is_count: Mask = to_numpy(read_columns(rows.ours, type_.shape, [column])[column].is_valid())
+    return both & rows.counted.is_known & (is_other | is_count)
+
+
 def _join_column(
     type_: MergedType, rows: ThreeRows, column: str, both: Mask
 ) -> tuple[Mask, pa.Array | None]:
@@ -163,9 +210,8 @@ def _join_column(
     if rule is None or not both.any():
         return np.zeros_like(both), None
     places = np.flatnonzero(both)
-    base, ours, theirs = (
-        read_columns(side.select_rows(places), type_.shape, [column])[column] for side in rows
-    )
+    sides = rows.select_rows(places).read_columns(type_.shape, [column])
+    base, ours, theirs = (side[column] for side in sides)
     values, is_there = join_values(rule, base, ours, theirs)
     is_joined = np.zeros_like(both)
     is_joined[places[is_there]] = True
@@ -260,7 +306,7 @@ def _compare_properties(shape: TableShape, rows: ThreeRows) -> dict[str, tuple[M
 def _compare_columns(
     shape: TableShape, rows: ThreeRows, names: Sequence[str]
 ) -> dict[str, tuple[Mask, Mask, Mask]]:
-    base, ours, theirs = (read_columns(side, shape, names) for side in rows)
+    base, ours, theirs = rows.read_columns(shape, names)
     return {
         name: (
             compare_columns(base[name], ours[name]),

@@ -35,6 +35,7 @@ from omnigraph.writers.merge.conflict_kinds import (
     DIVERGENT_UPDATE,
     THEIRS,
 )
+from omnigraph.writers.merge.counted_bases import find_counter_base, list_counters
 from omnigraph.writers.merge.located_rows import (
     LocatedRows,
     Mask,
@@ -99,25 +100,22 @@ class RowOutcomes:
 
 
 def resolve_rows(
-    type_: MergedType, sides: MergeSides, ids: pa.Array, choices: MergeChoices
+    type_: MergedType,
+    merged: MergedSchema,
+    sides: MergeSides,
+    ids: pa.Array,
+    choices: MergeChoices,
 ) -> RowOutcomes:
     """The verdicts on the candidates of one type; those that theirs did not change have none."""
-    ordered = ids.take(pc.sort_indices(ids)).cast(pa.utf8())
-    base = locate_rows(sides.base, type_.base, ordered)
-    theirs = locate_on_theirs(type_, sides, ordered)
-    is_changed = compare_rows(type_, base, theirs, shares_copies=sides.do_theirs_descend)
-    places = np.flatnonzero(is_changed)
-    changed, base, theirs = (
-        ordered.take(pa.array(places)),
-        base.select_rows(places),
-        theirs.select_rows(places),
-    )
-    ours = locate_on_ours(type_, sides, changed, base)
-    is_ours_changed = compare_rows(type_, base, ours, shares_copies=sides.do_ours_descend)
+    changed, rows = _find_changed(type_, merged, sides, ids, choices)
+    is_ours_changed = compare_rows(type_, rows.base, rows.ours, shares_copies=sides.do_ours_descend)
+    if rows.counted is not None:
+        is_ours_changed |= rows.counted.find_other_counts(type_, rows.ours)
     is_conflict = is_ours_changed.copy()
     both = np.flatnonzero(is_ours_changed)
-    is_conflict[both] = compare_rows(type_, ours.select_rows(both), theirs.select_rows(both))
-    rows = ThreeRows(base, ours, theirs)
+    own = rows.select_rows(both)
+    is_conflict[both] = compare_rows(type_, own.ours, own.theirs)
+    is_conflict[both] |= own.find_equal_counts(type_) & own.ours.is_there & own.theirs.is_there
     kinds = _classify_conflicts(rows, is_conflict)
     mixed = _mix_conflicts(type_, rows, is_conflict, choices)
     kinds[mixed.places[~mixed.is_conflict]] = -1
@@ -128,6 +126,30 @@ def resolve_rows(
     is_taken[mixed.places] = False
     is_open = (kinds >= 0) & ~is_decided
     return RowOutcomes(type_, changed, rows, is_taken, is_open, kinds, mixed)
+
+
+def _find_changed(
+    type_: MergedType,
+    merged: MergedSchema,
+    sides: MergeSides,
+    ids: pa.Array,
+    choices: MergeChoices,
+) -> tuple[pa.Array, ThreeRows]:
+    """The candidates that theirs changed, in the order of ids, as all sides have them."""
+    ordered = ids.take(pc.sort_indices(ids)).cast(pa.utf8())
+    base = locate_rows(sides.base, type_.base, ordered)
+    theirs = locate_on_theirs(type_, sides, ordered)
+    is_changed = compare_rows(type_, base, theirs, shares_copies=sides.do_theirs_descend)
+    counted = None
+    if choices.by is MergeBy.PROPERTY:
+        counted = find_counter_base(type_, merged, sides, ordered, base)
+    if counted is not None:
+        is_changed |= counted.find_other_counts(type_, theirs)
+        counted = counted.select_rows(np.flatnonzero(is_changed))
+    places = np.flatnonzero(is_changed)
+    changed, base = ordered.take(pa.array(places)), base.select_rows(places)
+    ours = locate_on_ours(type_, sides, changed, base)
+    return changed, ThreeRows(base, ours, theirs.select_rows(places), counted)
 
 
 def _mix_conflicts(
@@ -161,6 +183,9 @@ def find_adoptable(type_: MergedType, merged: MergedSchema, sides: MergeSides) -
     if type_.ours is None:
         return pin if sides.may_adopt_table(pin) else None
     if type_.base is None or not sides.do_theirs_descend:
+        return None
+    # No state has what both sides share: ours may differ from it as the base has it.
+    if list_counters(type_) and sides.is_crossed:
         return None
     mine = sides.ours.snapshot.pins[str(type_.ours.key)]
     is_untouched = mine == sides.base.snapshot.pins[str(type_.base.key)]

@@ -116,7 +116,7 @@ def _iter_outcomes(
         type_ = None if pair.new is None else by_theirs.get(pair.new)
         # A type that either side has dropped is about the schema.
         if type_ is not None and not _is_fast_forward(type_, sides):
-            yield resolve_rows(type_, sides, ids, choices)
+            yield resolve_rows(type_, schema, sides, ids, choices)
 
 
 def _list_candidates(
