@@ -270,11 +270,11 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
     def _merger(self) -> RemoteMerger:  # type: ignore[override]  # it has the same methods
         return RemoteMerger(self.transport, self._name, self._write)
 
-    def plan_schema(self, text: str) -> MigrationPlan:
+    def plan_schema(self, text: str, *, allow_data_loss: bool = False) -> MigrationPlan:
         """The steps to a schema from the text of the one in force."""
         arguments.require_text("text", text)
         accepted = accept_schema(load_catalog(self.schema)).schema
-        return plan_migration(accepted, load_catalog(text))
+        return plan_migration(accepted, load_catalog(text), allow_data_loss=allow_data_loss)
 
     def apply_schema(
         self,
@@ -283,10 +283,11 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
         message: str | None = None,
         key: str | None = None,
         if_schema: str | None = None,
+        allow_data_loss: bool = False,
         dry_run: bool = False,
     ) -> SchemaResult:
         """Bring a schema into force on this branch; the others keep theirs."""
-        plan = self.plan_schema(text)
+        plan = self.plan_schema(text, allow_data_loss=allow_data_loss)
         if dry_run:
             return SchemaResult(self.graph.uri, plan, None, self.version, is_dry=True)
         document = {
@@ -295,6 +296,7 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
             "message": message,
             "key": arguments.require_optional_key(key),
             "if_schema": if_schema,
+            "allow_data_loss": allow_data_loss,
         }
         found = self._write(("schema", "apply"), document, source=text)
         version = found["graph_manifest_version"]

@@ -424,12 +424,16 @@ class Branch(BranchReads, BranchMerges):
         """Join small fragments and extend the declared indexes to all rows, in one commit."""
         return optimize.optimize(self._session, self._stream)
 
-    def plan_schema(self, text: str) -> MigrationPlan:
+    def plan_schema(self, text: str, *, allow_data_loss: bool = False) -> MigrationPlan:
         """The plan of `apply_schema` with `dry_run`: its steps, and what entities contradict."""
         arguments.require_text("text", text)
         mode = self._session.resources.environment.mode
-        desired = load_catalog(text, mode=mode)
-        return plan_on_data(self.snapshot().view, desired, dialect=choose_plan_dialect(mode))
+        return plan_on_data(
+            self.snapshot().view,
+            load_catalog(text, mode=mode),
+            dialect=choose_plan_dialect(mode),
+            allow_data_loss=allow_data_loss,
+        )
 
     def apply_schema(
         self,
@@ -438,17 +442,20 @@ class Branch(BranchReads, BranchMerges):
         message: str | None = None,
         key: str | None = None,
         if_schema: str | None = None,
+        allow_data_loss: bool = False,
         dry_run: bool = False,
     ) -> SchemaResult:
         """Bring a schema into force on this branch; the others keep theirs.
 
-        A call repeated with its `key` does nothing, and answers with the commit of the first one.
-        With `if_schema`, the SHA-256 of a schema text, that text must be the one in force. A dry
-        run answers with the plan, supported or not.
+        A text that declares nothing is refused, unless `allow_data_loss`. A call repeated with its
+        `key` does nothing, and answers with the commit of the first one. With `if_schema`, the
+        SHA-256 of a schema text, that text must be the one in force. A dry run answers with the
+        plan, supported or not.
         """
         arguments.require_text("text", text)
         if dry_run:
-            plan, version = self.plan_schema(text), self.version
+            plan = self.plan_schema(text, allow_data_loss=allow_data_loss)
+            version = self.version
             return SchemaResult(self._session.uri, plan, None, version, is_dry=True)
         terms = build_terms(None, message=message, key=key)
         expected = arguments.require_optional_text("if_schema", if_schema)
@@ -457,6 +464,7 @@ class Branch(BranchReads, BranchMerges):
             text,
             expected=expected,
             shows_entities=partial(self._session.may_read, self.name),
+            allow_data_loss=allow_data_loss,
         )
         written = write(self._session, self._stream, operation, terms)
         record = written.record

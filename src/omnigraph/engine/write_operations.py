@@ -250,9 +250,11 @@ class MigrationOperation:
         *,
         expected: str | None = None,
         shows_entities: Callable[[], bool] = lambda: True,
+        allow_data_loss: bool = False,
     ) -> None:
         self._resources = resources
         self._source = source
+        self._allow_data_loss = allow_data_loss
         self._expected = expected
         self._shows_entities = shows_entities
         self._catalog = load_catalog(source, mode=resources.environment.mode)
@@ -279,9 +281,11 @@ class MigrationOperation:
         before = self._resources.history.read_by_commit(record.parent or record.commit)
         dialect = choose_plan_dialect(self._resources.environment.mode)
         view = session.open_view(before)
-        plan = plan_migration(view.accepted, self._catalog, dialect=dialect)
+        plan = plan_migration(
+            view.accepted, self._catalog, dialect=dialect, allow_data_loss=self._allow_data_loss
+        )
         # No entity contradicted it: it was committed.
-        return replace(plan, violations=())
+        return replace(plan, is_checked=True)
 
     def list_acts(self, branch: str) -> tuple[Act, ...]:
         """It brings a schema to its branch."""
@@ -310,6 +314,7 @@ class MigrationOperation:
             signature=request.signature,
             dialect=choose_plan_dialect(self._resources.environment.mode),
             shows_entities=self._shows_entities,
+            allow_data_loss=self._allow_data_loss,
         )
         return self._migrated.transaction
 

@@ -49,6 +49,7 @@ S033 a rename hint would move a property to another type
 S034 a new type cannot take over the identity of a property
 S035 inert_initialization_rename_hint: a rename hint has no effect on a new graph
 S036 ignored_exact_match_rename_hint: a rename hint is ignored because the name already exists
+S037 a rename hint names what is in force beside the new name, and would be dropped
 """
 
 _MIGRATION = """
@@ -57,6 +58,7 @@ OG-DS-102 a populated node type would be dropped (reserved: planned as a soft dr
 OG-DS-103 a populated edge type would be dropped (reserved: planned as a soft drop)
 OG-DS-104 a property of a populated type would be dropped (reserved: planned as a soft drop)
 OG-DS-105 a populated vector property would be dropped (reserved)
+OG-DS-106 a schema without types would drop every type of the graph
 OG-MF-103 a required property needs values for existing entities
 OG-MF-104 a property would become required, and entities may lack a value
 OG-MF-106 the type of a property would change

@@ -126,6 +126,7 @@ def apply_schema(graph: Graph, asked: SchemaApplyRequest) -> JsonObject:
         message=asked.message,
         key=asked.key,
         if_schema=asked.if_schema,
+        allow_data_loss=asked.allow_data_loss,
         dry_run=asked.dry_run,
     )
     return result.to_json()

@@ -291,7 +291,17 @@ def _check_hints(
         if hint is None or names.get(name) == hint != name:
             continue
         entity = scope.format_entity(name)
-        if name in names:
+        if name in names and hint in scope.known and names.get(hint) != hint:
+            # Ignored, it would drop what its author means to keep.
+            yield Finding(
+                "S037",
+                Severity.ERROR,
+                f"@rename_from({quote_string(hint)}) names {scope.describe(hint)}, and '{name}' is"
+                " in force beside it: two cannot become one; remove the hint, then what no longer"
+                " stands in the schema is dropped",
+                entity,
+            )
+        elif name in names:
             yield Finding(
                 "S036",
                 Severity.INFO,

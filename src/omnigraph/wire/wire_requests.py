@@ -80,7 +80,9 @@ class SchemaApplyRequest(Request):
     """A schema to bring into force."""
 
     schema_source: str
-    allow_data_loss: bool = False
+    allow_data_loss: bool = Field(
+        False, description="Whether a schema without types may drop all of them."
+    )
     branch: str | None = None
     message: str | None = None
     key: str | None = None

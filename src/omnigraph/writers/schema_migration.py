@@ -123,13 +123,14 @@ def build_migration(  # noqa: PLR0913 — one keyword for each thing it works wi
     signature: Signature = NO_SIGNATURE,
     dialect: PlanDialect = "omnigraph",
     shows_entities: Callable[[], bool] = lambda: True,
+    allow_data_loss: bool = False,
 ) -> Migration:
     """The write that brings a schema text into force on the branch of a view.
 
     The text in force gives no write; one that differs from it in comments or layout only gives a
     write without steps. A refusal names entities only to those who may read them.
     """
-    plan = plan_on_data(view, text.catalog, dialect=dialect)
+    plan = plan_on_data(view, text.catalog, dialect=dialect, allow_data_loss=allow_data_loss)
     if plan.schema is None or plan.violations:
         shown = plan if shows_entities() else plan.without_examples()
         raise MigrationUnsupportedError(shown.refusal or "the schema cannot be brought into force")
@@ -152,11 +153,20 @@ def build_migration(  # noqa: PLR0913 — one keyword for each thing it works wi
 
 
 def plan_on_data(
-    view: View, desired: Catalog, *, dialect: PlanDialect = "omnigraph"
+    view: View,
+    desired: Catalog,
+    *,
+    dialect: PlanDialect = "omnigraph",
+    allow_data_loss: bool = False,
 ) -> MigrationPlan:
     """The plan from the schema of a view, with what its entities contradict."""
-    numbers_from = choose_first_number(view.snapshot, view.accepted)
-    plan = plan_migration(view.accepted, desired, numbers_from=numbers_from, dialect=dialect)
+    plan = plan_migration(
+        view.accepted,
+        desired,
+        allow_data_loss=allow_data_loss,
+        numbers_from=choose_first_number(view.snapshot, view.accepted),
+        dialect=dialect,
+    )
     schema = plan.schema
     if schema is None:
         return plan
@@ -167,7 +177,8 @@ def plan_on_data(
         shape = build_table_shape(schema, owner)
         return CheckedType(types[owner], shape, partial(read_needed, table, schema=shape.schema))
 
-    return replace(plan, violations=check_existing_data(plan.checks, open_type))
+    violations = check_existing_data(plan.checks, open_type)
+    return replace(plan, violations=violations, is_checked=True)
 
 
 def _list_checked_types(

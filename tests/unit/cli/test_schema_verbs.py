@@ -86,6 +86,20 @@ def test_data_loss_is_not_what_apply_does(run: Run, store: Path) -> None:
     assert "allow_data_loss is ignored" in result.stderr
 
 
+def test_a_schema_that_declares_nothing_is_not_applied_unasked(run: Run, store: Path) -> None:
+    new = store.parent / "empty.pg"
+    new.write_text("// Nothing yet.\n")
+    planned = run("schema", "plan", store, "--schema", new)
+    assert "would drop all" in planned.stdout
+    assert planned.stdout.splitlines()[-1] == "1 step, NOT supported"
+    refused = run("schema", "apply", store, "--schema", new)
+    assert refused.exit_code == 1
+    assert "[OG-DS-106] schema: the schema declares nothing" in refused.stderr
+    applied = run("schema", "apply", store, "--schema", new, "--allow-data-loss")
+    assert "- drop node:Person (soft)" in applied.stdout.splitlines()
+    assert "ignored" not in applied.stderr
+
+
 def test_a_broken_schema_is_not_applied(run: Run, store: Path) -> None:
     new = store.parent / "new.pg"
     new.write_text("node A { x: Sting }\n")

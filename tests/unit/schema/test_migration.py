@@ -96,6 +96,7 @@ def test_a_rename_hint_that_resolves_to_nothing_is_unsupported() -> None:
     ] == [("node:Town", "S030")]
     assert not found.supported
     assert found.schema is None
+    assert (found.violations, found.is_checked) == ((), False)
 
 
 def test_an_ignored_rename_hint_is_a_finding_and_no_step() -> None:

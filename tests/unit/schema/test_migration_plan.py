@@ -212,6 +212,7 @@ def test_lint_codes_are_classified_as_published() -> None:
         "OG-DS-103": ("DS", "destructive"),
         "OG-DS-104": ("DS", "destructive"),
         "OG-DS-105": ("DS", "destructive"),
+        "OG-DS-106": ("DS", "destructive"),
         "OG-MF-103": ("MF", "validated"),
         "OG-MF-104": ("MF", "validated"),
         "OG-MF-106": ("MF", "destructive"),
@@ -220,6 +221,7 @@ def test_lint_codes_are_classified_as_published() -> None:
     }
     assert {found.severity for found in LINT_CODES.values()} == {Severity.ERROR}
     assert {code for code, found in LINT_CODES.items() if not found.is_reserved} == {
+        "OG-DS-106",
         "OG-MF-103",
         "OG-MF-104",
         "OG-MF-106",

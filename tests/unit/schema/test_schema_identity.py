@@ -154,6 +154,14 @@ def test_a_hint_beside_an_accepted_name_is_ignored_with_a_finding() -> None:
     assert found == [("S036", "node:A"), ("S036", "node:A.k")]
 
 
+def test_a_hint_that_would_drop_what_it_names_is_an_error() -> None:
+    old = "node A { k: String?  l: String? }  node B {}"
+    new = 'node A @rename_from("B") { k: String? @rename_from("l") }'
+    assert findings(old, new) == [("S037", "node:A"), ("S037", "node:A.k")]
+    kept = 'node A @rename_from("B") { k: String? @rename_from("l")  l: String? }  node B {}'
+    assert findings(old, kept) == [("S036", "node:A"), ("S036", "node:A.k")]
+
+
 def test_a_hint_to_nothing_is_an_error_that_suggests_a_name() -> None:
     evolution = evolve_schema(
         accept("node Author {}"), load_catalog('node B @rename_from("Auhtor") {}')

@@ -46,7 +46,11 @@ class DesiredSchema:
         Path, typer.Option("--schema", metavar="PATH", help="The desired schema, a .pg file.")
     ]
     allows_data_loss: Annotated[
-        bool, typer.Option("--allow-data-loss", help="Accepted and ignored: drops keep old data.")
+        bool,
+        typer.Option(
+            "--allow-data-loss",
+            help="Let a schema without types drop all of them; other drops need no permission.",
+        ),
     ] = False
 
 
@@ -141,12 +145,14 @@ def plan(
     if old_path is not None:
         if uri is not None or scope.is_addressed:
             raise typer.BadParameter("--from and a graph exclude each other")
-        address, planned = str(old_path), _plan_from_files(old_path, desired.path)
+        address, planned = str(old_path), _plan_from_files(old_path, desired)
     else:
         address = scope.resolve_address(uri, otherwise="a schema file with --from")
         with open_graph(scope, address) as graph:
-            planned = graph.branch(branch).plan_schema(read_schema_text(desired.path))
-    _print_remarks(planned, allows_data_loss=desired.allows_data_loss)
+            planned = graph.branch(branch).plan_schema(
+                read_schema_text(desired.path), allow_data_loss=desired.allows_data_loss
+            )
+    _print_remarks(planned)
     show(SchemaPlan(address, planned), is_json=is_json)
 
 
@@ -169,27 +175,26 @@ def apply(  # noqa: PLR0913 — one parameter for each option
     with handle_interrupts(lambda: outcome), open_graph(scope, address) as graph:
         target = graph.branch(branch)
         with guard_write(target):
-            result = target.apply_schema(text, key=key, dry_run=is_dry_run)
+            result = target.apply_schema(
+                text, key=key, allow_data_loss=desired.allows_data_loss, dry_run=is_dry_run
+            )
         if result.commit is not None:
             outcome = f"commit {result.commit.id} was written"
-    _print_remarks(result.plan, allows_data_loss=desired.allows_data_loss)
+    _print_remarks(result.plan)
     show(Applied(address, result), is_json=is_json)
 
 
-def _plan_from_files(old_path: Path, new_path: Path) -> MigrationPlan:
+def _plan_from_files(old_path: Path, desired: DesiredSchema) -> MigrationPlan:
     from omnigraph.schema import accept_schema, plan_migration
 
-    old, new = read_schema_catalog(old_path), read_schema_catalog(new_path)
-    return plan_migration(accept_schema(old).schema, new)
+    old, new = read_schema_catalog(old_path), read_schema_catalog(desired.path)
+    return plan_migration(accept_schema(old).schema, new, allow_data_loss=desired.allows_data_loss)
 
 
-def _print_remarks(planned: MigrationPlan, *, allows_data_loss: bool) -> None:
-    from omnigraph.schema.migration.migration_planner import DATA_LOSS_IGNORED
-
+def _print_remarks(planned: MigrationPlan) -> None:
     for finding in planned.findings:
         typer.echo(str(finding), err=True)
-    ignored = [DATA_LOSS_IGNORED] if allows_data_loss else []
-    for warning in dict.fromkeys([*planned.warnings, *ignored]):
+    for warning in planned.warnings:
         typer.echo(f"warning: {warning}", err=True)
 
 

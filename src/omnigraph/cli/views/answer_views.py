@@ -253,7 +253,7 @@ class SchemaPlan:
             return ["no changes"]
         return [
             *(f"- {step}" for step in self.plan.steps),
-            *(violation.message for violation in self.plan.violations or ()),
+            *(violation.message for violation in self.plan.violations),
             f"{format_count(len(self.plan.steps), 'step')}, {self._format_verdict()}",
         ]
 
@@ -261,7 +261,7 @@ class SchemaPlan:
         plan = self.plan
         if not plan.supported:
             return "NOT supported"
-        if not plan.checks or plan.violations is not None:
+        if not plan.checks or plan.is_checked:
             return "supported"
         return f"supported if entities pass {format_count(len(plan.checks), 'check')}"
 

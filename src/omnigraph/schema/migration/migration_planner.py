@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from omnigraph.lang.diagnostics import Finding, Severity
-from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKind
+from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKind, types_of
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migration.constraint_changes import (
     plan_constraints,
@@ -15,6 +15,7 @@ from omnigraph.schema.migration.constraint_changes import (
 )
 from omnigraph.schema.migration.data_checks import DataCheck, DataViolation, list_data_checks
 from omnigraph.schema.migration.migration_steps import (
+    EMPTY_SCHEMA,
     AddType,
     DropType,
     Step,
@@ -67,14 +68,15 @@ class MigrationPlan:
 
     `findings` are rename hints without effect, `warnings` are about options. `schema` is what the
     graph accepts when the steps are applied, None when one of them is unsupported. `violations` are
-    what entities contradict; None if no entities were examined.
+    what entities contradict, if entities were examined (`is_checked`).
     """
 
     steps: tuple[Step, ...]
     findings: tuple[Finding, ...]
     warnings: tuple[str, ...]
     schema: AcceptedSchema | None
-    violations: tuple[DataViolation, ...] | None = None
+    violations: tuple[DataViolation, ...] = ()
+    is_checked: bool = False
 
     @property
     def supported(self) -> bool:
@@ -90,7 +92,7 @@ class MigrationPlan:
     def refusal(self) -> str | None:
         """What applying fails with: the first unsupported step, or all that entities contradict."""
         refused = (step.message for step in self.steps if isinstance(step, UnsupportedChange))
-        found = "\n".join(violation.message for violation in self.violations or ())
+        found = "\n".join(violation.message for violation in self.violations)
         return next(refused, found or None)
 
     def without_examples(self) -> MigrationPlan:
@@ -103,13 +105,13 @@ class MigrationPlan:
 
     def to_json(self) -> JsonObject:
         """The plan document, without the address of the graph."""
-        found = [] if self.violations is None else [each.to_json() for each in self.violations]
+        found = [each.to_json() for each in self.violations]
         return {
             "supported": self.supported,
             "step_count": len(self.steps),
             "steps": [describe_step(step) for step in self.steps],
             # Few plans have checks: the documents of others do not mention them.
-            **({"is_checked": self.violations is not None} if self.checks else {}),
+            **({"is_checked": self.is_checked} if self.checks else {}),
             **({"violations": found} if found else {}),
         }
 
@@ -126,13 +128,16 @@ def plan_migration(
 
     The dialect "reference" refuses what the reference refuses, whatever entities there are.
 
-    Every drop is soft. `allow_data_loss` is accepted for old callers and ignored with a warning:
-    steps keep `mode: "soft"`. A rename hint that cannot be resolved is an unsupported step. What
-    is new gets numbers from the counter of the accepted schema, or from `numbers_from`.
+    Every drop is soft, and keeps `mode: "soft"`: `allow_data_loss` only permits a text that
+    declares nothing to drop every type. A rename hint that cannot be resolved is an unsupported
+    step. What is new gets numbers from the counter of the accepted schema, or from `numbers_from`.
     """
     evolution = evolve_schema(accepted, desired, numbers_from=numbers_from)
+    is_emptied = _has_entity_types(accepted) and not any(types_of(desired))
     if evolution.schema is None:
         steps = tuple(_plan_unresolved(evolution.findings))
+    elif is_emptied and not allow_data_loss:
+        steps = (_refuse_empty_schema(accepted),)
     else:
         steps = tuple(plan_steps(accepted, evolution.schema, dialect=dialect))
     is_supported = not any(isinstance(step, UnsupportedChange) for step in steps)
@@ -141,9 +146,23 @@ def plan_migration(
         findings=tuple(
             found for found in evolution.findings if found.severity is not Severity.ERROR
         ),
-        warnings=(DATA_LOSS_IGNORED,) if allow_data_loss else (),
+        warnings=(DATA_LOSS_IGNORED,) if allow_data_loss and not is_emptied else (),
         schema=evolution.schema if is_supported else None,
     )
+
+
+def _has_entity_types(accepted: AcceptedSchema) -> bool:
+    return any(key.kind is not TypeKind.INTERFACE for key in accepted.identities)
+
+
+def _refuse_empty_schema(accepted: AcceptedSchema) -> UnsupportedChange:
+    count = len(accepted.identities)
+    types = f"all {count} types" if count > 1 else "the only type"
+    reason = (
+        f"the schema declares nothing, and would drop {types} of the graph; check that it is the"
+        " file you mean, or allow data loss (--allow-data-loss, allow_data_loss=True)"
+    )
+    return UnsupportedChange("schema", reason, EMPTY_SCHEMA)
 
 
 def _plan_unresolved(findings: tuple[Finding, ...]) -> Iterator[Step]:

@@ -17,6 +17,7 @@ from omnigraph.schema.catalog import AnnotationValue, MergeRule
 from omnigraph.schema.migration.written_constraints import WrittenConstraint
 from omnigraph.schema.property_types import EnumType, PropertyType, ValueType
 
+EMPTY_SCHEMA = "OG-DS-106"
 REQUIRED_PROPERTY = "OG-MF-103"
 NULLS = "OG-MF-104"
 TYPE_CHANGE = "OG-MF-106"
@@ -76,6 +77,7 @@ LINT_CODES = {
         LintCode("OG-DS-103", Tier.DESTRUCTIVE),
         LintCode("OG-DS-104", Tier.DESTRUCTIVE),
         LintCode("OG-DS-105", Tier.DESTRUCTIVE),
+        LintCode(EMPTY_SCHEMA, Tier.DESTRUCTIVE, is_reserved=False),
         LintCode(REQUIRED_PROPERTY, Tier.VALIDATED, is_reserved=False),
         LintCode(NULLS, Tier.VALIDATED, is_reserved=False),
         LintCode(TYPE_CHANGE, Tier.DESTRUCTIVE, is_reserved=False),
