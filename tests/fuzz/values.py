@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fuzz.pen import Pen
-from fuzz.world import EDGES, IDS, NODES, NUMERIC, PARAMETER_MAX, TEXTUAL, VALUES, WORDS, Kind
+from fuzz.world import EDGES, IDS, NODES, NUMERIC, TEXTUAL, VALUES, WORDS, Kind
 from logic.generate import Json
 
 COMPARISONS: Final = ("=", "!=", "<", "<=", ">", ">=")
@@ -85,7 +85,7 @@ class Parameters:
 
 
 def _given_values(kind: Kind) -> list[Json]:
-    return [value for value in VALUES[kind] if not isinstance(value, int) or value <= PARAMETER_MAX]
+    return list(VALUES[kind])
 
 
 class Values:
@@ -98,8 +98,10 @@ class Values:
     def literal(self, kind: Kind) -> str:
         """A literal that can be compared with a kind."""
         if kind in NUMERIC:
-            # There are no negative literals; a fraction may stand beside an integer.
-            return self.pen.one_of(("1", "0", "2", "1.0", "0.5", "40", "0.1", "9007199254740993"))
+            # A fraction may stand beside an integer.
+            return self.pen.one_of(
+                ("1", "0", "2", "1.0", "0.5", "40", "0.1", "9007199254740993", str(2**64 - 1))
+            )
         known = [each for each in VALUES[kind] if "-" not in str(each) or kind in _DATED]
         return literal(kind, self.pen.one_of(frequent(known)))
 

@@ -156,8 +156,6 @@ ENUMS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("Knows", "kind"): ("old", "new"),
     ("Likes", "kind"): ("new", "odd"),
 }
-# Parameters cannot be unsigned beyond 63 bits.
-PARAMETER_MAX: Final = 2**63 - 1
 
 
 def stored_values(owner: str, name: str, kind: Kind) -> tuple[Json, ...]:

@@ -92,8 +92,13 @@ def has_fault(expr: typed.Expr, at: At) -> bool:
         *branches, chosen = parts
         for test, value in reversed(list(zip(branches[::2], branches[1::2], strict=True))):
             chosen = value if at(test) is True else chosen
-        return has_fault(chosen, at)
-    faults = (
+        return at(chosen) is not None or has_fault(chosen, at)
+    # What is chosen of several values and is null nevertheless does not fit their type.
+    faults = isinstance(expr, typed.FunctionValue) and (
+        expr.function in ("coalesce", "least", "greatest")
+        and any(at(part) is not None for part in parts)
+    )
+    faults = faults or (
         isinstance(expr, typed.FunctionValue)
         and expr.function not in ("nullif", "position")
         and any(each.can_fault for each in SIGNATURES[expr.function])

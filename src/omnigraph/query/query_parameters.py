@@ -38,8 +38,8 @@ from omnigraph.schema.property_values import (
     parse_datetime,
 )
 
-# Integers are 64-bit signed inside, also for U64.
-ENGINE_INTEGER_MAX = 2**63 - 1
+# The reference has no greater integers, also of type U64.
+REFERENCE_INTEGER_MAX = 2**63 - 1
 SAFE_INTEGER_MAX = 2**53 - 1
 _DECIMAL = re.compile(r"[+-]?\d{1,40}", re.ASCII)
 _SHOWN_MAX = 40
@@ -222,6 +222,7 @@ class _ParameterCoercion:
         self._budget = budget
         self._is_javascript = mode is ParameterMode.JAVASCRIPT
         self._is_strict = strictness is Mode.STRICT
+        self._integer_max = REFERENCE_INTEGER_MAX if self._is_strict else 2**64 - 1
 
     def coerce_value(self, type_: PropertyType, value: object) -> Value:
         """A value of a type."""
@@ -286,7 +287,7 @@ class _ParameterCoercion:
                 found = _coerce_floats("f" if scalar is Scalar.F32 else "d", items)
             case Scalar.I32 | Scalar.I64 | Scalar.U32 | Scalar.U64 if types == {int}:
                 low, high = INTEGER_RANGES[scalar]
-                most = SAFE_INTEGER_MAX if self._is_javascript else ENGINE_INTEGER_MAX
+                most = SAFE_INTEGER_MAX if self._is_javascript else self._integer_max
                 is_within = max(low, -most) <= min(items) and max(items) <= min(high, most)
                 found = items if is_within else None
             case _:
@@ -312,9 +313,10 @@ class _ParameterCoercion:
 
     def _coerce_integer(self, scalar: Scalar, value: object) -> int:
         number = self._coerce_whole_number(scalar, value)
-        if scalar is Scalar.U64 and number > ENGINE_INTEGER_MAX:
+        if scalar is Scalar.U64 and number > self._integer_max:
+            limit = self._integer_max
             raise _InvalidValueError(
-                f"{_format_value(number)} exceeds current engine range ({ENGINE_INTEGER_MAX})"
+                f"{_format_value(number)} exceeds current engine range ({limit})"
             )
         return int(_coerce_finite(number, scalar))
 

@@ -159,6 +159,10 @@ def to_arrow_scalar(value: Value, type_: PropertyType) -> pa.Scalar:
         return pa.scalar(list(value) if isinstance(value, tuple) else value, arrow_type_of(type_))
     except UnicodeEncodeError as failure:
         raise _make_encoding_error(failure) from failure
+    except (OverflowError, pa.ArrowInvalid) as failure:
+        raise ExecutionError(
+            f"{value} does not fit {type_}", hint="pass integers of one sign"
+        ) from failure
 
 
 @dataclass(frozen=True, slots=True)

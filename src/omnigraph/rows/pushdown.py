@@ -39,7 +39,7 @@ ITEMS_MAX = 1_000
 TESTS_MAX = 64
 # The SQL parser gives up between 15 and 30 nested parentheses.
 DEPTH_MAX = 8
-_INTEGER_MIN = -(2**63)
+_INTEGER_MIN, _INTEGER_MAX = -(2**63), 2**63 - 1
 
 
 class Fidelity(IntEnum):
@@ -263,6 +263,6 @@ def _write_literal(value: Value, kind: pa.DataType) -> str | None:
             return f"arrow_cast({value}, 'Date64')"
         case int():
             # The smallest is read as the negation of a number that is too large.
-            return None if value == _INTEGER_MIN else str(value)
+            return str(value) if _INTEGER_MIN < value <= _INTEGER_MAX else None
         case _:
             return None

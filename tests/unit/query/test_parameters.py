@@ -80,8 +80,7 @@ def test_a_fitting_value_is_converted(scalar: Scalar, supplied: object, expected
         pytest.param(Scalar.I64, 10**5000, "exceeds I64 range", id="I64-huge"),
         (Scalar.I32, 3_000_000_000, "exceeds I32 range (-2147483648..2147483647)"),
         (Scalar.U32, -1, "exceeds U32 range"),
-        (Scalar.U64, 9_223_372_036_854_775_808, "exceeds current engine range"),
-        (Scalar.U64, "18446744073709551615", "exceeds current engine range"),
+        (Scalar.U64, "18446744073709551616", "exceeds current engine range"),
         (Scalar.F64, "1.5", "expected F64"),
         (Scalar.F64, True, "expected F64"),
         (Scalar.F64, float("nan"), "finite"),
@@ -98,6 +97,13 @@ def test_a_value_that_does_not_fit_is_refused(
     scalar: Scalar, supplied: object, fragment: str
 ) -> None:
     assert fragment in refusal(make_scalar_type(scalar), supplied)
+
+
+def test_strict_mode_refuses_integers_beyond_63_bits() -> None:
+    wanted = (Parameter("x", make_scalar_type(Scalar.U64)),)
+    assert bind_parameters(wanted, {"x": 2**64 - 1}) == {"x": 2**64 - 1}
+    with pytest.raises(ParameterError, match="exceeds current engine range"):
+        bind_parameters(wanted, {"x": 2**63}, strictness=Mode.STRICT)
 
 
 def test_a_list_is_read_item_by_item() -> None:

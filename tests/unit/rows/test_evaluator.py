@@ -117,6 +117,14 @@ def test_a_value_that_no_row_changes_is_a_scalar_of_its_type() -> None:
     assert evaluate(items, rows, {"n": 7}).as_py() == [1, 7]
 
 
+def test_a_list_of_integers_that_no_type_holds_together_is_refused() -> None:
+    given = make_scalar_type(Scalar.U64), make_scalar_type(Scalar.I64)
+    items = tuple(ParameterValue(name, type_) for name, type_ in zip("ui", given, strict=True))
+    listed = typed_tree.ListOf(items, _list_type())
+    with pytest.raises(ExecutionError, match="does not fit"):
+        evaluate(listed, TypeRows(ROWS, ITEM), {"u": 2**64 - 1, "i": -1})
+
+
 def test_the_type_of_an_entity_is_a_column_like_any_other() -> None:
     kind = typed_tree.SystemValue(typed_tree.ROW, SystemName.TYPE)
     found = evaluate(kind, TypeRows(ROWS, ITEM), {})

@@ -77,7 +77,7 @@ class TextFunction(StrEnum):
 
 @tree_node(frozen=True, slots=True)
 class IntegerLiteral:
-    """An unsigned integer that fits signed 64 bits."""
+    """An unsigned integer that fits 64 bits; in strict mode with a sign."""
 
     value: int
     span: Span = field(default=NO_SPAN, compare=False)

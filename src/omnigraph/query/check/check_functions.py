@@ -44,6 +44,8 @@ _RESULTS: Final = {
     "date": make_scalar_type(Scalar.DATE),
     "texts": PropertyType(ListType(Scalar.STRING)),
 }
+_U64: Final = make_scalar_type(Scalar.U64)
+_UNSIGNED: Final = {Scalar.U32, Scalar.U64}
 # They compare their arguments, which lists are not made for.
 _COMPARING: Final = frozenset({"least", "greatest", "nullif"})
 _NEEDS: Final = {
@@ -160,18 +162,33 @@ NULL: Final = typed_tree.Constant(None, typed_tree.STRING.as_nullable())
 
 def find_common_type(values: Sequence[typed_tree.Expr]) -> PropertyType | None:
     """The type that holds all of some values; None if there is none. Null has every type."""
-    types = [each.type for each in values if not is_null(each)]
-    if not types:
+    known = [each for each in values if not is_null(each)]
+    if not known:
         return NULL.type
     found: PropertyType | None = None
-    for each in types:
-        if isinstance(each, typed_tree.NodeObject) or each.is_blob:
+    for each in known:
+        if isinstance(each.type, typed_tree.NodeObject) or each.type.is_blob:
             return None
-        found = each if found is None else _merge(found, each)
+        found = each.type if found is None else _merge(found, each.type)
         if found is None:
             return None
     assert found is not None
-    return found.as_nullable(any(map(_is_nullable, values)))
+    if may_not_fit(found, known) and all(map(_is_unsigned, known)):
+        found = _U64
+    is_nullable = any(map(_is_nullable, values)) or may_not_fit(found, known)
+    return found.as_nullable(is_nullable)
+
+
+def may_not_fit(type_: PropertyType, values: Iterable[typed_tree.Expr]) -> bool:
+    """Whether one of the values of a common type may be beyond it."""
+    return type_.scalar is Scalar.I64 and any(scalar_of(each) is Scalar.U64 for each in values)
+
+
+def _is_unsigned(value: typed_tree.Expr) -> bool:
+    """Whether no value of an integer expression is below zero."""
+    if isinstance(value, typed_tree.Constant):
+        return isinstance(value.value, int) and value.value >= 0
+    return scalar_of(value) in _UNSIGNED
 
 
 def is_null(value: typed_tree.Expr) -> bool:
@@ -208,7 +225,8 @@ def _apply(
     if alike and (common is None or (signature.name in _COMPARING and common.scalar is None)):
         return None
     result = _find_result(signature, arguments, common)
-    is_nullable = signature.can_fault or _is_result_nullable(signature, parameters, arguments)
+    can_fault = signature.can_fault or (bool(alike) and may_not_fit(result, alike))
+    is_nullable = can_fault or _is_result_nullable(signature, parameters, arguments)
     return typed_tree.FunctionValue(
         signature.name, tuple(arguments), result.as_nullable(is_nullable)
     )
@@ -242,7 +260,9 @@ def _find_result(
     match signature.result:
         case "same":
             assert common is not None
-            return common
+            # What is null for being equal is not one of the values that do not fit.
+            is_own = signature.name == "nullif" and may_not_fit(common, arguments[:1])
+            return _U64 if is_own else common
         case "element":
             element = element_of(arguments[0])
             return make_scalar_type(element) if element is not None else typed_tree.STRING

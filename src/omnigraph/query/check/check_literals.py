@@ -11,6 +11,8 @@ from omnigraph.query import ast, typed_tree
 from omnigraph.query.check.check_context import CheckContext
 from omnigraph.schema.property_types import (
     FLOATS,
+    INTEGER_RANGES,
+    INTEGERS,
     NUMERIC,
     ListType,
     PropertyType,
@@ -28,6 +30,8 @@ from omnigraph.schema.property_values import (
 # Bound once: to look a member up in its enum takes Python longer than to compare it.
 _BLOB = Scalar.BLOB
 _I64 = make_scalar_type(Scalar.I64)
+_U64 = make_scalar_type(Scalar.U64)
+_I64_MIN, _I64_MAX = INTEGER_RANGES[Scalar.I64]
 LiteralValue = typed_tree.Constant | typed_tree.ListOf
 
 
@@ -35,7 +39,7 @@ def check_literal(context: CheckContext, literal: ast.Literal) -> LiteralValue |
     """The value of a literal at its natural type; a list with parameters stays a list of items."""
     match literal:
         case ast.IntegerLiteral(value):
-            return typed_tree.Constant(value, _I64)
+            return typed_tree.Constant(value, _I64 if value <= _I64_MAX else _U64)
         case ast.FloatLiteral():
             return _check_float(context, literal)
         case ast.StringLiteral(text):
@@ -173,6 +177,8 @@ def _check_list(context: CheckContext, literal: ast.ListLiteral) -> LiteralValue
     if len(known) < len(items):
         return None
     element = _find_common_scalar({item.type.scalar for item in known})
+    if element is Scalar.I64 and Scalar.U64 in {item.type.scalar for item in known}:
+        element = _find_common_integer(known)
     if element is None:
         kinds = dict.fromkeys(str(item.type) for item in known)
         context.report_error(
@@ -212,7 +218,12 @@ def build_negative(
 ) -> typed_tree.Constant | None:
     """The literal with the other sign."""
     match value:
-        case typed_tree.Constant(int() | float() as number, type_) if type_.scalar in NUMERIC:
+        case typed_tree.Constant(int() as number) if scalar_of(value) in INTEGERS:
+            if -number < _I64_MIN:
+                context.report_error("T3", span, f"integer is less than {_I64_MIN}")
+                return None
+            return typed_tree.Constant(-number, _I64 if -number <= _I64_MAX else _U64)
+        case typed_tree.Constant(float() as number, type_):
             return typed_tree.Constant(-number, type_)
         case _:
             context.report_error("T110", span, f"'-' needs a number; got {value.type}")
@@ -241,6 +252,18 @@ def _find_common_scalar(scalars: Iterable[Scalar | None]) -> Scalar | None:
     if not distinct <= NUMERIC:
         return None
     return Scalar.F64 if distinct & FLOATS else Scalar.I64
+
+
+def _find_common_integer(
+    items: Iterable[typed_tree.Constant | typed_tree.ParameterValue],
+) -> Scalar | None:
+    """The type of integers of which some are U64: I64 if one may be below zero."""
+    constants = [each.value for each in items if isinstance(each, typed_tree.Constant)]
+    numbers = [each for each in constants if isinstance(each, int)]
+    declared = {each.type.scalar for each in items if isinstance(each, typed_tree.ParameterValue)}
+    if min(numbers, default=0) >= 0 and declared <= {Scalar.U32, Scalar.U64}:
+        return Scalar.U64
+    return Scalar.I64 if max(numbers, default=0) <= _I64_MAX else None
 
 
 def _widen_item(

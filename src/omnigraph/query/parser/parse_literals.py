@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from omnigraph.lang.lexer import Token, TokenKind
+from omnigraph.lang.lexer import Mode, Token, TokenKind
 from omnigraph.lang.source_text import Span
+from omnigraph.lang.token_cursor import INTEGER_MAX
 from omnigraph.query.ast import (
     BooleanLiteral,
     DateLiteral,
@@ -28,6 +29,8 @@ from omnigraph.schema.ast import Name
 _WORD, _VARIABLE, _PUNCTUATION = TokenKind.WORD, TokenKind.VARIABLE, TokenKind.PUNCTUATION
 _STRING, _INTEGER = TokenKind.STRING, TokenKind.INTEGER
 VALUE = "a value"
+# The greatest U64; the reference has no literals beyond I64.
+_INTEGER_MAX = 2**64 - 1
 _ITEM = "a literal or a parameter in the list"
 _OPERAND_MARKS = frozenset("([@-")
 
@@ -69,7 +72,8 @@ def parse_literal(cursor: QueryCursor, token: Token, *, expected: str) -> Expr:
         cursor.at += 1
         return StringLiteral(cursor.unescape(token), token.span)
     if token.kind is _INTEGER:
-        return IntegerLiteral(cursor.expect_integer(expected), token.span)
+        maximum = INTEGER_MAX if cursor.mode is Mode.STRICT else _INTEGER_MAX
+        return IntegerLiteral(cursor.expect_integer(expected, maximum=maximum), token.span)
     if token.kind is TokenKind.FLOAT:
         cursor.advance()
         return FloatLiteral(token.text, token.span)

@@ -45,6 +45,13 @@ class FunctionCall:
             return to_numpy(values)
         return to_numpy(values.cast(pa.int64()))
 
+    def read_places(self, place: int) -> npt.NDArray[np.int64]:
+        """Integers that count something, as int64: beyond it, the greatest one."""
+        numbers = self.read_numbers(place)
+        if numbers.dtype == np.uint64:
+            numbers = np.minimum(numbers, np.uint64(I64_MAX))
+        return numbers.astype(np.int64)
+
     def read_column(self, place: int) -> pa.Array:
         """An argument with a value for each row."""
         return flatten_chunks(make_column(self.arguments[place], self.rows))
@@ -93,15 +100,21 @@ def make_column(value: Argument, rows: int) -> Values:
 
 
 def cast_argument(value: Argument, kind: pa.DataType) -> Argument:
-    """A value of the common type of several; an integer that does not fit in I64 is null."""
+    """A value of the common type of several, which can hold it."""
     if value.type == kind:
         return value
     if isinstance(value, pa.Scalar) and not value.is_valid:
         return pa.scalar(None, kind)
-    if pa.types.is_uint64(value.type) and kind == pa.int64():
-        is_fit = pc.less_equal(value, pa.scalar(I64_MAX, pa.uint64()))
-        value = pc.if_else(is_fit, value, pa.scalar(None, pa.uint64()))
     return value.cast(kind, safe=False)
+
+
+def drop_misfits(value: Argument, kind: pa.DataType) -> Argument:
+    """A value of a type; an integer beyond it is null."""
+    if value.type == kind:
+        return value
+    low, high = (pa.scalar(bound, value.type) for bound in (-I64_MAX - 1, I64_MAX))
+    is_fit = pc.and_(pc.greater_equal(value, low), pc.less_equal(value, high))
+    return pc.if_else(is_fit, value, pa.scalar(None, value.type)).cast(kind)
 
 
 def _has_nulls(value: Argument) -> bool:

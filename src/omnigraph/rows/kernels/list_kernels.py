@@ -23,7 +23,7 @@ def _take_item(call: FunctionCall) -> Argument:
     lists = call.read_column(0)
     starts = to_numpy(lists.offsets)[:-1].astype(np.int64)
     counts = np.diff(to_numpy(lists.offsets)).astype(np.int64)
-    at = np.broadcast_to(call.read_numbers(1), call.rows).astype(np.int64)
+    at = np.broadcast_to(call.read_places(1), call.rows)
     at = np.where(at < 0, at + counts, at)
     is_inside = (at >= 0) & (at < counts)
     places = pa.array(np.where(is_inside, starts + at, 0), mask=~is_inside)

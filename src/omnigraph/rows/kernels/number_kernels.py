@@ -138,8 +138,8 @@ def _build_integers(call: FunctionCall, numbers: Numbers) -> pa.Array:
 def _round(call: FunctionCall) -> pa.Array:
     """The nearest number of so many decimal digits; a half goes away from zero."""
     number = call.read_numbers(0)
-    digits = call.read_numbers(1) if len(call.arguments) > 1 else np.zeros(1, np.int64)
-    digits = np.clip(digits.astype(np.int64), -_DIGITS_MAX, _DIGITS_MAX)
+    digits = call.read_places(1) if len(call.arguments) > 1 else np.zeros(1, np.int64)
+    digits = np.clip(digits, -_DIGITS_MAX, _DIGITS_MAX)
     if number.dtype.kind == "f":
         return _build_floats(call, _round_floats, number, digits)
     places = np.clip(-digits, 0, _INTEGER_DIGITS_MAX).astype(np.uint64)

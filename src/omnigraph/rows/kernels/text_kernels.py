@@ -164,8 +164,8 @@ def cut_range(counts: _Places, start: _Places, end: _Places | None) -> tuple[_Pl
 
 def _slice(call: FunctionCall) -> Argument:
     texts = call.read_column(0)
-    start = call.read_numbers(1).astype(np.int64)
-    end = call.read_numbers(2).astype(np.int64) if len(call.arguments) > 2 else None
+    start = call.read_places(1)
+    end = call.read_places(2) if len(call.arguments) > 2 else None
     found = slice_texts(texts, start, end)
     return drop_where_null(found, call)
 
