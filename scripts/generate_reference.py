@@ -1,7 +1,7 @@
 """Writes docs/reference from the code.
 
-Pages: Python, grammar, errors, settings, the command line, pipelines. Documents: OpenAPI, and the
-JSON Schema of pipelines.
+Pages: Python, grammar, functions, errors, settings, the command line, pipelines. Documents:
+OpenAPI, and the JSON Schema of pipelines.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from omnigraph.lang.diagnostic_codes import CODES
 from omnigraph.pipelines.config.config_schema import SECTION_SCHEMAS
 from omnigraph.pipelines.config.definition_json_schema import build_json_schema
 from omnigraph.query.ast.query_expressions import CompareOp, TextOp
+from omnigraph.query.function_signatures import FUNCTION_GROUPS, Signature
 from omnigraph.query.parser.query_cursor import RESERVED
 from omnigraph.query.query_settings import SETTINGS
 from omnigraph.schema.catalog import ConstraintKind
@@ -56,6 +57,7 @@ def main() -> None:
         "pipelines.md": _pipelines(),
         "python.md": describe_python(),
         "grammar.md": _grammar(),
+        "functions.md": _functions(),
     }
     document = build_openapi(ROUTES, version=REFERENCE_VERSION)
     (into / "openapi.json").write_text(json.dumps(document, indent=2) + "\n")
@@ -78,6 +80,45 @@ def _grammar() -> Iterator[str]:
     for placeholder, replacement in words.items():
         text = text.replace(placeholder, replacement)
     yield text.removesuffix("\n")
+
+
+_FUNCTIONS = """# Functions
+
+[The guide](../guide/expressions.md#operators-and-functions) explains them. An argument in brackets
+may be left out. A null argument makes the result null, unless it is marked with `?`. What is marked
+in the last column has no value for some arguments that are not null, and gives null there; in a
+write that is an error.
+
+`number` is any type of numbers and `integer` any type of integers, `text` also an enum, `moment` a
+`Date` or a `DateTime`, `vector` also a list of numbers, `value` everything but lists and vectors.
+`same` is a type in common with the arguments before it. As a result, `number` is `I64` for integers
+and `F64` for others, `element` the type of the items of the first list, `first` the type of the
+first argument, and `joined` the type of both lists."""
+
+
+def _functions() -> Iterator[str]:
+    """The page of the functions of values."""
+    yield _FUNCTIONS
+    for title, signatures in FUNCTION_GROUPS.items():
+        yield f"\n## {title}\n\n| Call | Gives | Null |\n|---|---|---|"
+        for each in signatures:
+            fault = "may be" if each.can_fault else ""
+            yield f"| `{_format_call(each)}` | {each.result} | {fault} |"
+
+
+def _format_call(signature: Signature) -> str:
+    kinds = [f"{each.kind}{'?' * each.is_null_taken}" for each in signature.parameters]
+    if signature.name == "minus":
+        return f"-{kinds[0]}"
+    if signature.name == "case":
+        return f"case {{ {kinds[0]}: {kinds[1]}, …, else: {kinds[2]} }}"
+    if not signature.name.isidentifier():
+        return f"{kinds[0]} {signature.name} {kinds[1]}"
+    shown = [
+        f"[{kind}]" if each.is_optional else f"{kind}, …" if each.is_repeated else kind
+        for kind, each in zip(kinds, signature.parameters, strict=True)
+    ]
+    return f"{signature.name}({', '.join(shown)})"
 
 
 def _alternatives(words: Iterable[str]) -> str:

@@ -176,6 +176,8 @@ class Values:
             f"(-({other}))",
             f"{self.pen.one_of(('div', 'mod'))}({whole})",
             self._part_of_time(scope) or number,
+            self._converted_number(number, scope),
+            self._number_of_list(scope) or number,
         )
         return Field(self.pen.one_of(texts), "F64")
 
@@ -185,6 +187,30 @@ class Values:
             return None
         part = self.pen.one_of(("year", "quarter", "month", "week", "weekday", "day_of_year"))
         return f"{part}({self.pen.one_of(fields).text})"
+
+    def _converted_number(self, number: str, scope: Scope) -> str:
+        text = self.pen.one_of(scope.fields(*TEXTUAL, *_DATED, "Bool")).text
+        times = [each.text for each in scope.fields(*_DATED)]
+        texts = [f"int({number})", f"float(text({number}))", f"int(text({text}))"]
+        if times:
+            time = self.pen.one_of(times)
+            moved = f"add_months({time}, {self._an_integer(scope)})"
+            cut = f'trunc({time}, "{self.pen.one_of(("week", "month", "quarter", "year"))}")'
+            texts += [f"epoch_ms({moved})", f"epoch_ms({cut})", f"day(date(text({time})))"]
+        return self.pen.one_of(texts)
+
+    def _number_of_list(self, scope: Scope) -> str | None:
+        vectors, lists = scope.fields("Vector"), scope.fields("[I64]")
+        texts = []
+        if vectors:
+            function = self.pen.one_of(("l2", "dot", "cosine"))
+            other = self.constant("Vector")
+            texts.append(f"{function}({self.pen.one_of(vectors).text}, {other})")
+        if lists:
+            items = self.pen.one_of(lists).text
+            changed = self.pen.one_of((f"sort({items} + [2, 1])", f"reverse({items})"))
+            texts.append(f"item(unique(slice({changed}, 0, 3)), {self._an_integer(scope)})")
+        return self.pen.one_of(texts) if texts else None
 
     def _other_number(self, scope: Scope, depth: int) -> str:
         found = self.computed(scope, depth)
@@ -210,7 +236,12 @@ class Values:
             f"coalesce({text}, {other})",
             f"if({self.condition(scope, depth)}, {text}, null)",
             f'pad_left({text}, 6, "*")',
-            f'join(split({text}, "e"), {other})',
+            f'join(sort(split({text}, "e") + [{other}]), "-")'
+            if not other.startswith(("$", "("))
+            else f'join(split({text}, "e"), {other})',
+            f'regex_replace({text}, "[a-m]*", {self.literal("String")})',
+            f'extract({text}, "(s|a)([a-z]?)", {self.pen.one_of(("0", "1", "2"))})',
+            f"text({self.pen.one_of(scope.fields(*SCALARS)).text})",
         )
         return Field(self.pen.one_of(texts), "String")
 

@@ -100,7 +100,7 @@ def has_fault(expr: typed.Expr, at: At) -> bool:
     )
     faults = faults or (
         isinstance(expr, typed.FunctionValue)
-        and expr.function not in ("nullif", "position")
+        and expr.function not in ("nullif", "position", "extract")
         and any(each.can_fault for each in SIGNATURES[expr.function])
         and None not in map(at, parts)
     )

@@ -1,6 +1,8 @@
 """The functions of values, one row at a time: None is null, and a fault is null too."""
 
+import calendar
 import math
+import re
 from collections.abc import Callable
 from datetime import date
 from typing import Any
@@ -10,11 +12,13 @@ import re2
 from omnigraph.errors import ExecutionError
 from omnigraph.query.typed_tree import Expr, FunctionValue
 from omnigraph.rows.text_analysis import analyze_text
+from omnigraph.schema import property_values
 from omnigraph.schema.property_types import PropertyType, Scalar
 
 Function = Callable[..., Any]
 _EARTH_RADIUS_KM = 6371.0088
 _DAY_MS = 86_400_000
+_OF_TYPES = ("text", "date", "datetime", "trunc", "add_months", "epoch_ms")
 _OF_DAYS = ("year", "quarter", "month", "week", "day", "weekday", "day_of_year")
 
 
@@ -26,6 +30,8 @@ def apply(expr: FunctionValue, arguments: list[Any]) -> Any:  # Any: a value of 
         return None
     if expr.function in _OF_DAYS and _scalar_of(expr.arguments[0]) is Scalar.DATETIME:
         arguments = [arguments[0] // _DAY_MS]
+    if expr.function in _OF_TYPES:
+        arguments = [_scalar_of(expr.arguments[0]), *arguments]
     try:
         return _fit(expr, _STRICT[expr.function](*arguments))
     except (ArithmeticError, ValueError):
@@ -41,6 +47,9 @@ def _fit(expr: FunctionValue, value: Any) -> Any:
             return _finite(float(value)) if expr.function in _STRICT else float(value)
         case Scalar.DATE if value is not None:
             return _checked_day(value)
+        case Scalar.DATETIME if value is not None:
+            _day(value // _DAY_MS)
+            return value
         case _:
             return value
 
@@ -157,6 +166,79 @@ def _matched(text: str, pattern: str) -> bool:
         raise ExecutionError(f"'{pattern}' is not a pattern") from failure
 
 
+def _found(text: str, pattern: str, group: int = 0) -> str | None:
+    compiled = _compiled(pattern)
+    match = compiled.search(text)
+    return (match[group] or "") if match and 0 <= group <= min(compiled.groups, 9) else None
+
+
+def _compiled(pattern: str) -> Any:
+    try:
+        return re2.compile(pattern)
+    except re2.error as failure:
+        raise ExecutionError(f"'{pattern}' is not a pattern") from failure
+
+
+def _rewritten(text: str, pattern: str, by: str) -> str:
+    """Every match replaced, but no empty one at the end of another."""
+    found, at, last = "", 0, None
+    compiled = _compiled(pattern)
+    named = [int(sign) for sign in re.findall(r"\\([0-9])", by.replace("\\\\", ""))]
+    if max(named, default=0) > compiled.groups:
+        raise ExecutionError(f"'{by}' cannot replace '{pattern}'")
+    for match in compiled.finditer(text):
+        if match.span() == (last, last):
+            continue
+        found += text[at : match.start()] + _expanded(by, match)
+        at = last = match.end()
+    return found + text[at:]
+
+
+def _expanded(by: str, match: Any) -> str:
+    parts = by.split("\\\\")
+    return "\\".join(
+        re.sub(r"\\([0-9])", lambda sign: match[int(sign[1])] or "", part) for part in parts
+    )
+
+
+# ---- conversions ----
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, str) and not re.fullmatch("[+-]?0*[0-9]{1,19}", value):
+        raise ValueError
+    return int(value)
+
+
+def _float(value: Any) -> float:
+    number = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+    if isinstance(value, str) and not re.fullmatch(number, value):
+        raise ValueError
+    return float(value)
+
+
+def _text(scalar: Scalar, value: Any) -> str:
+    match scalar:
+        case Scalar.DATE:
+            return property_values.format_date(value)
+        case Scalar.DATETIME:
+            return property_values.format_datetime(value)
+        case Scalar.F32:
+            return str(property_values.compute_shortest_f32(value))
+        case Scalar.BOOL:
+            return str(value).lower()
+        case _:
+            return str(value)
+
+
+def _to_date(scalar: Scalar, value: Any) -> int:
+    return value // _DAY_MS if scalar is Scalar.DATETIME else property_values.parse_date(value)
+
+
+def _to_time(scalar: Scalar, value: Any) -> int:
+    return value * _DAY_MS if scalar is Scalar.DATE else property_values.parse_datetime(value)
+
+
 # ---- dates and lists ----
 
 
@@ -171,6 +253,78 @@ def _day(days: int) -> date:
 def _checked_day(days: int) -> int:
     _day(days)
     return days
+
+
+_SPANS = {"hour": 3_600_000, "minute": 60_000, "second": 1_000}
+
+
+def _cut(scalar: Scalar, value: int, unit: str) -> int:
+    if unit in _SPANS:
+        return value - value % _SPANS[unit]
+    days = value if scalar is Scalar.DATE else value // _DAY_MS
+    start = _day(days)
+    match unit:
+        case "week":
+            days -= start.weekday()
+        case "month":
+            days -= start.day - 1
+        case "quarter":
+            days -= (start - start.replace(month=(start.month - 1) // 3 * 3 + 1, day=1)).days
+        case "year":
+            days -= start.timetuple().tm_yday - 1
+    return days if scalar is Scalar.DATE else days * _DAY_MS
+
+
+def _months_later(scalar: Scalar, value: int, months: int) -> int:
+    days, clock = (value, 0) if scalar is Scalar.DATE else divmod(value, _DAY_MS)
+    start = _day(days)
+    year, month = divmod(start.year * 12 + start.month - 1 + months, 12)
+    if not 1 <= year <= 9999:
+        raise ValueError
+    length = calendar.monthrange(year, month + 1)[1]
+    found = date(year, month + 1, min(start.day, length)).toordinal()
+    days = found - date(1970, 1, 1).toordinal()
+    return days if scalar is Scalar.DATE else days * _DAY_MS + clock
+
+
+def _sorted(items: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(sorted(items, key=lambda item: (item is not None, item)))
+
+
+def _counted(first: int, last: int) -> tuple[int, ...] | None:
+    is_fit = max(first, last) < 2**63 and last - first <= 1_000_000
+    return tuple(range(first, last)) if is_fit else None
+
+
+# ---- vectors ----
+
+
+def _paired(function: Function) -> Function:
+    def compute(left: tuple[float, ...], right: tuple[float, ...]) -> float:
+        if len(left) != len(right):
+            raise ValueError
+        return float(function(left, right))
+
+    return compute
+
+
+def _dot(left: tuple[float, ...], right: tuple[float, ...]) -> float:
+    total = 0.0
+    for one, other in zip(left, right, strict=True):
+        total += float(one) * float(other)
+    return total
+
+
+def _norm(vector: tuple[float, ...]) -> float:
+    return math.sqrt(_dot(vector, vector))
+
+
+def _distance(left: tuple[float, ...], right: tuple[float, ...]) -> float:
+    return _norm(tuple(float(one) - float(other) for one, other in zip(left, right, strict=True)))
+
+
+def _cosine(left: tuple[float, ...], right: tuple[float, ...]) -> float:
+    return max(-1.0, min(1.0, _dot(left, right) / (_norm(left) * _norm(right))))
 
 
 def _known(items: tuple[Any, ...]) -> list[Any]:
@@ -257,6 +411,25 @@ _STRICT: dict[str, Function] = {
     "item": lambda items, at: items[at] if -len(items) <= at < len(items) else None,
     "has_any": lambda items, others: any(each in items for each in _known(others)),
     "has_all": lambda items, others: all(each in items for each in _known(others)),
+    "int": _integer,
+    "float": _float,
+    "text": _text,
+    "bool": {"true": True, "false": False}.get,
+    "date": _to_date,
+    "datetime": _to_time,
+    "extract": _found,
+    "regex_replace": _rewritten,
+    "trunc": _cut,
+    "add_months": _months_later,
+    "epoch_ms": lambda scalar, time: time * _DAY_MS if scalar is Scalar.DATE else time,
+    "sort": _sorted,
+    "reverse": lambda items: items[::-1],
+    "unique": lambda items: tuple(dict.fromkeys(items)),
+    "range": _counted,
+    "l2": _paired(_distance),
+    "dot": _paired(_dot),
+    "cosine": _paired(_cosine),
+    "norm": _norm,
     "words": lambda text: tuple(analyze_text(text)),
     "edit_distance": _edits,
 }

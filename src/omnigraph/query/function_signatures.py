@@ -3,22 +3,24 @@
 A signature is a line such as `slice(text, integer, integer=) -> text`. A name with several lines
 takes the arguments of any one of them.
 
-    kinds       number integer text texts bool date time moment list any
+    kinds       number integer text texts bool date time moment list vector value any
     `x=`        may be left out
     `x?`        may be null without making the result null
     `x...`      one or more of them
     `same`      as a kind: of one type with the arguments before it; as a result: that type
     `!` after the result: it may be null although no argument is
 
-`texts` is a list of texts, and `moment` a date or a time. Two lists have alike items, and the
-result `element` is the type of those of the first. Numbers are computed as I64 or as F64: the
-result `number` is I64 for integers and F64 for all others.
+`texts` is a list of texts, `moment` a date or a time, `vector` also a list of numbers, and `value`
+anything but a list or a vector. Two lists have alike items, and the result `element` is the type of
+those of the first; `first` is the type of the first argument, and `joined` that of lists together.
+Numbers are computed as I64 or as F64: the result `number` is I64 for integers and F64 for others.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 _NUMBERS = """
@@ -52,6 +54,21 @@ least(any?, same?...) -> same
 greatest(any?, same?...) -> same
 """
 
+_CONVERSIONS = """
+int(number) -> I64!
+int(text) -> I64!
+int(bool) -> I64
+float(number) -> F64
+float(text) -> F64!
+float(bool) -> F64
+text(value) -> text
+bool(text) -> bool!
+date(text) -> date!
+date(time) -> date
+datetime(text) -> datetime!
+datetime(date) -> datetime!
+"""
+
 _TEXTS = """
 +(text, text) -> text
 lower(text) -> text
@@ -66,6 +83,8 @@ position(text, text) -> I64!
 pad_left(text, integer, text) -> text!
 ends_with(text, text) -> bool
 matches(text, text) -> bool
+extract(text, text, integer=) -> text!
+regex_replace(text, text, text) -> text
 edit_distance(text, text) -> I64
 words(text) -> texts
 """
@@ -84,13 +103,30 @@ day_of_year(moment) -> I64
 hour(time) -> I64
 minute(time) -> I64
 second(time) -> I64
+today() -> date
+trunc(moment, text) -> first
+add_months(moment, integer) -> first!
+epoch_ms(moment) -> I64
 """
 
 _LISTS = """
++(list, list) -> joined
 size(list) -> I64
 item(list, integer) -> element!
 has_any(list, list) -> bool
 has_all(list, list) -> bool
+slice(list, integer, integer=) -> first
+sort(list) -> first
+reverse(list) -> first
+unique(list) -> first
+range(integer, integer) -> integers!
+"""
+
+_VECTORS = """
+l2(vector, vector) -> F64!
+cosine(vector, vector) -> F64!
+dot(vector, vector) -> F64!
+norm(vector) -> F64!
 """
 
 _PARAMETER: Final = re.compile(r"(\w+)(\??)(=|\.\.\.)?")
@@ -154,7 +190,21 @@ def _read_signatures(*groups: str) -> dict[str, tuple[Signature, ...]]:
     return found
 
 
-SIGNATURES: Final = _read_signatures(_NUMBERS, _CHOICES, _TEXTS, _DATES, _LISTS)
+_GROUPS: Final = {
+    "Numbers": _NUMBERS,
+    "Choices": _CHOICES,
+    "Conversions": _CONVERSIONS,
+    "Texts": _TEXTS,
+    "Dates and times": _DATES,
+    "Lists": _LISTS,
+    "Vectors": _VECTORS,
+}
+SIGNATURES: Final = _read_signatures(*_GROUPS.values())
+# All ways to call the functions of a group, by the title of the group.
+FUNCTION_GROUPS: Final = {
+    title: tuple(chain.from_iterable(_read_signatures(group).values()))
+    for title, group in _GROUPS.items()
+}
 # Those that are written as operators or as `case { }`.
 _WRITTEN_OTHERWISE: Final = frozenset({"+", "-", "*", "/", "%", "minus", "case"})
 FUNCTION_NAMES: Final = frozenset(SIGNATURES) - _WRITTEN_OTHERWISE

@@ -19,7 +19,7 @@ from omnigraph.schema.property_types import PropertyType, Scalar
 _Mask: TypeAlias = npt.NDArray[np.bool_]
 
 # Null is an answer of these, not the lack of one.
-_ANSWERS_NULL: Final = frozenset({"nullif", "position"})
+_ANSWERS_NULL: Final = frozenset({"nullif", "position", "extract"})
 _BRANCHING: Final = frozenset({"if", "case"})
 _CHOOSING: Final = _BRANCHING | {"coalesce", "least", "greatest"}
 

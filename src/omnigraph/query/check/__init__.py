@@ -11,6 +11,8 @@ that is wrong; nothing is reported about what depends on it.
     check_traversals    ends, edge types with directions, hop bounds, unconnected groups
     check_expressions   operators over the leaves of a position, and constants for properties
     check_operators     comparisons, text tests, membership, null tests, Booleans
+    check_functions     which signature a call has, and the type of its result
+    check_constant_arguments  patterns, units and lengths of vectors among the arguments of calls
     check_literals      literals, and their conversion to the compared type
     check_search        text predicates and rank calls
     check_aggregates    aggregates, and what is computed over them

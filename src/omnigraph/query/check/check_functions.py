@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-import re2
-
 from omnigraph.lang.source_text import Span
 from omnigraph.query import ast, typed_tree
+from omnigraph.query.check.check_constant_arguments import check_constant_arguments
 from omnigraph.query.check.check_context import CheckContext
-from omnigraph.query.check.check_literals import build_negative, scalar_of
+from omnigraph.query.check.check_literals import build_negative, is_empty_list, scalar_of
 from omnigraph.query.check.check_operators import Operand, check_boolean, element_of
 from omnigraph.query.function_signatures import SIGNATURES, FunctionParameter, Signature
 from omnigraph.schema.property_types import (
@@ -24,6 +23,7 @@ from omnigraph.schema.property_types import (
     ListType,
     PropertyType,
     Scalar,
+    VectorType,
     make_scalar_type,
 )
 
@@ -42,14 +42,16 @@ _RESULTS: Final = {
     "text": typed_tree.STRING,
     "bool": typed_tree.BOOL,
     "date": make_scalar_type(Scalar.DATE),
+    "datetime": typed_tree.DATETIME,
     "texts": PropertyType(ListType(Scalar.STRING)),
+    "integers": PropertyType(ListType(Scalar.I64)),
 }
 _U64: Final = make_scalar_type(Scalar.U64)
 _UNSIGNED: Final = {Scalar.U32, Scalar.U64}
 # They compare their arguments, which lists are not made for.
 _COMPARING: Final = frozenset({"least", "greatest", "nullif"})
 _NEEDS: Final = {
-    "+": "two numbers, two texts, or a date and days",
+    "+": "two numbers, two texts, two lists, or a date and days",
     "-": "two numbers, two dates, or a date and days",
     "*": "two numbers",
     "/": "two numbers",
@@ -73,41 +75,14 @@ def check_call(
         shown = " or ".join(map(str, signatures))
         context.report_error("T111", call.span, f"{shown} cannot take {len(known)} arguments")
         return None
+    if call.name == "today":
+        return typed_tree.FunctionValue("date", (typed_tree.NowValue(),), _RESULTS["date"])
     for signature in fitting:
         found = _apply(signature, known)
         if found is not None:
-            return found if call.name != "matches" else _check_pattern(context, call, found)
+            return found if check_constant_arguments(context, call, found) else None
     _refuse_arguments(context, call, fitting, known)
     return None
-
-
-def _check_pattern(
-    context: CheckContext, call: ast.FunctionCall, found: typed_tree.FunctionValue
-) -> typed_tree.Expr | None:
-    """A pattern is a literal that can be matched in linear time, or a parameter."""
-    pattern, span = found.arguments[1], call.arguments[1].span
-    match pattern:
-        case typed_tree.ParameterValue() | typed_tree.Constant(None):
-            return found
-        case typed_tree.Constant(str(text)):
-            options = re2.Options()
-            options.log_errors = False
-            try:
-                re2.compile(text, options=options)
-            except re2.error as failure:
-                context.report_error(
-                    "T114", span, f"not a pattern of RE2: {_format_reason(failure)}"
-                )
-                return None
-            return found
-        case _:
-            context.report_error("T114", span, "a pattern is a literal or a parameter")
-            return None
-
-
-def _format_reason(failure: re2.error) -> str:
-    reason = failure.args[0] if failure.args else ""
-    return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
 
 
 def check_arithmetic(
@@ -225,6 +200,8 @@ def _apply(
     if alike and (common is None or (signature.name in _COMPARING and common.scalar is None)):
         return None
     result = _find_result(signature, arguments, common)
+    if result is None:
+        return None
     can_fault = signature.can_fault or (bool(alike) and may_not_fit(result, alike))
     is_nullable = can_fault or _is_result_nullable(signature, parameters, arguments)
     return typed_tree.FunctionValue(
@@ -244,19 +221,34 @@ def _fits(parameter: FunctionParameter, argument: typed_tree.Expr) -> bool:
             return element_of(argument) is Scalar.STRING
         case "list":
             return element_of(argument) is not None
+        case "vector":
+            return _is_vector(argument)
+        case "value":
+            return scalar_of(argument) is not None
         case kind:
             return scalar_of(argument) in _KINDS[kind]
 
 
+def _is_vector(argument: typed_tree.Expr) -> bool:
+    assert isinstance(argument.type, PropertyType)
+    return isinstance(argument.type.value, VectorType) or element_of(argument) in NUMERIC
+
+
 def _have_alike_items(arguments: Sequence[typed_tree.Expr]) -> bool:
     """Whether all lists hold integers, all of them floats, or all of them values of one type."""
-    elements = {found for each in arguments if (found := element_of(each)) is not None}
+    elements = _list_elements(arguments)
     return len(elements) <= 1 or elements <= INTEGERS or elements <= FLOATS
+
+
+def _list_elements(arguments: Iterable[typed_tree.Expr]) -> set[Scalar]:
+    """The types of the items of lists; an empty one has none."""
+    elements = {element_of(each) for each in arguments if not is_empty_list(each)}
+    return {each for each in elements if each is not None}
 
 
 def _find_result(
     signature: Signature, arguments: Sequence[typed_tree.Expr], common: PropertyType | None
-) -> PropertyType:
+) -> PropertyType | None:
     match signature.result:
         case "same":
             assert common is not None
@@ -266,11 +258,34 @@ def _find_result(
         case "element":
             element = element_of(arguments[0])
             return make_scalar_type(element) if element is not None else typed_tree.STRING
+        case "first":
+            assert isinstance(arguments[0].type, PropertyType)
+            return arguments[0].type
+        case "joined":
+            return _join_lists(arguments)
         case "number":
             numbers = {scalar_of(each) for each in arguments if not is_null(each)}
             return _RESULTS["I64" if numbers <= INTEGERS else "F64"]
         case name:
             return _RESULTS[name]
+
+
+def _join_lists(lists: Sequence[typed_tree.Expr]) -> PropertyType | None:
+    """The type of alike lists together; None if it could not hold the items of all of them."""
+    elements = _list_elements(lists)
+    if len(elements) <= 1:
+        return PropertyType(ListType(elements.pop() if elements else Scalar.STRING))
+    if elements <= FLOATS:
+        return PropertyType(ListType(Scalar.F64))
+    if Scalar.U64 not in elements:
+        return _RESULTS["integers"]
+    return PropertyType(ListType(Scalar.U64)) if all(map(_has_no_negative, lists)) else None
+
+
+def _has_no_negative(integers: typed_tree.Expr) -> bool:
+    if isinstance(integers, typed_tree.Constant) and isinstance(integers.value, tuple):
+        return all(isinstance(each, int) and each >= 0 for each in integers.value)
+    return element_of(integers) in _UNSIGNED
 
 
 def _is_result_nullable(

@@ -8,8 +8,12 @@ row only.
     function_call      a call: its arguments as columns, numbers and texts
     number_kernels     arithmetic and the functions of numbers
     choice_kernels     the first value, the least one, the one of a condition
+    moments            dates and times as numbers, and columns of them
+    conversion_kernels a value of one type made of a value of another
     text_kernels       functions of texts
+    pattern_kernels    functions of patterns
     date_kernels       functions of dates and times
     list_kernels       functions of lists
+    vector_kernels     functions of vectors
     function_kernels   which kernel a function has, and calls of it
 """

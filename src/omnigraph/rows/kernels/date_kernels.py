@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date
 from typing import Any, Final
 
 import numpy as np
@@ -12,11 +11,12 @@ import pyarrow.compute as pc
 
 from omnigraph.rows.comparison import Values
 from omnigraph.rows.kernels.function_call import Argument, FunctionCall, Kernel, make_column
+from omnigraph.rows.kernels.moments import DAY_MS, build_days, build_times, find_days
+from omnigraph.rows.kernels.text_kernels import find_constant
 
-_EPOCH: Final = date(1970, 1, 1).toordinal()
-# The days that can be written with a year of four digits.
-_FIRST_DAY, _LAST_DAY = date.min.toordinal() - _EPOCH, date.max.toordinal() - _EPOCH
 _MONDAY: Final = 1
+# More of them lead out of the years of four digits.
+_MONTHS_MAX: Final = 12 * 10_000
 
 
 def _read_time(call: FunctionCall) -> Values:
@@ -39,14 +39,33 @@ def _find_weekday(values: Values) -> Values:
 def add_days(call: FunctionCall) -> Argument:
     """A date some days later, or earlier; null beyond the years of four digits."""
     days, shift = (call.read_numbers(place).astype(np.float64) for place in (0, 1))
-    found = days + shift if call.function == "+" else days - shift
-    is_beyond = (found < _FIRST_DAY) | (found > _LAST_DAY)
-    whole = np.where(is_beyond, 0, found).astype(np.int32)
-    nulls = call.find_nulls()
-    mask = is_beyond if nulls is None else is_beyond | nulls
-    shape = call.rows
-    column = pa.array(np.broadcast_to(whole, shape), mask=np.broadcast_to(mask, shape))
-    return column.cast(call.result)
+    return build_days(call, days + shift if call.function == "+" else days - shift)
+
+
+def _add_months(call: FunctionCall) -> Argument:
+    """The same day some months later, or the last day of a month that is shorter."""
+    is_date = pa.types.is_date32(call.result)
+    moments, shift = call.read_numbers(0), call.read_places(1)
+    days, clock = (moments, 0) if is_date else np.divmod(moments, DAY_MS)
+    months = days.astype("M8[D]").astype("M8[M]")
+    day = days - months.astype("M8[D]").astype(np.int64)
+    target = months.astype(np.int64) + np.clip(shift, -_MONTHS_MAX, _MONTHS_MAX)
+    first, length = find_days(np.full(1, 1970), target + 1, np.ones(1, np.int64))
+    found = first + np.minimum(day, length - 1)
+    return build_days(call, found) if is_date else build_times(call, found * DAY_MS + clock)
+
+
+def _cut_moment(call: FunctionCall) -> Argument:
+    """The first moment of the same year, month, week and so on."""
+    unit = find_constant(call.arguments[1])
+    assert isinstance(unit, str), "a unit is a literal"
+    found = pc.floor_temporal(_read_time(call), unit=unit)
+    return found if found.type == call.result else found.cast(pa.int64()).cast(call.result)
+
+
+def _count_milliseconds(call: FunctionCall) -> Argument:
+    unit = DAY_MS if pa.types.is_date32(call.arguments[0].type) else 1
+    return call.build_numbers(call.read_numbers(0) * unit)
 
 
 DATE_KERNELS: Final[dict[str, Kernel]] = {
@@ -60,4 +79,7 @@ DATE_KERNELS: Final[dict[str, Kernel]] = {
     "hour": _apply_part(pc.hour),
     "minute": _apply_part(pc.minute),
     "second": _apply_part(pc.second),
+    "trunc": _cut_moment,
+    "add_months": _add_months,
+    "epoch_ms": _count_milliseconds,
 }

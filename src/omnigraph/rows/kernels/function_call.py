@@ -112,8 +112,10 @@ def drop_misfits(value: Argument, kind: pa.DataType) -> Argument:
     """A value of a type; an integer beyond it is null."""
     if value.type == kind:
         return value
-    low, high = (pa.scalar(bound, value.type) for bound in (-I64_MAX - 1, I64_MAX))
-    is_fit = pc.and_(pc.greater_equal(value, low), pc.less_equal(value, high))
+    is_fit = pc.less_equal(value, pa.scalar(I64_MAX, value.type))
+    if not pa.types.is_unsigned_integer(value.type):
+        lowest = pa.scalar(-I64_MAX - 1, value.type)
+        is_fit = pc.and_(is_fit, pc.greater_equal(value, lowest))
     return pc.if_else(is_fit, value, pa.scalar(None, value.type)).cast(kind)
 
 

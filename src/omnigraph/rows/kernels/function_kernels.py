@@ -9,6 +9,7 @@ import pyarrow as pa
 from omnigraph.query.function_signatures import SIGNATURES
 from omnigraph.rows.comparison import Values
 from omnigraph.rows.kernels.choice_kernels import CHOICE_KERNELS
+from omnigraph.rows.kernels.conversion_kernels import CONVERSION_KERNELS
 from omnigraph.rows.kernels.date_kernels import DATE_KERNELS, add_days
 from omnigraph.rows.kernels.function_call import (
     TEXTS_BYTES_MAX,
@@ -16,20 +17,26 @@ from omnigraph.rows.kernels.function_call import (
     Kernel,
     make_column,
 )
-from omnigraph.rows.kernels.list_kernels import LIST_KERNELS
+from omnigraph.rows.kernels.list_kernels import LIST_KERNELS, join_lists, slice_lists
 from omnigraph.rows.kernels.number_kernels import NUMBER_KERNELS
+from omnigraph.rows.kernels.pattern_kernels import PATTERN_KERNELS
 from omnigraph.rows.kernels.text_kernels import TEXT_KERNELS, join_texts
+from omnigraph.rows.kernels.vector_kernels import VECTOR_KERNELS
 
 KERNELS: Final[dict[str, Kernel]] = {
     **NUMBER_KERNELS,
     **CHOICE_KERNELS,
+    **CONVERSION_KERNELS,
     **TEXT_KERNELS,
+    **PATTERN_KERNELS,
     **DATE_KERNELS,
     **LIST_KERNELS,
+    **VECTOR_KERNELS,
 }
-# The operators of other types than numbers, by the type of their result.
+# What a name also means, by the type of the result.
 _TEXT_OPERATORS: Final[dict[str, Kernel]] = {"+": join_texts}
 _DATE_OPERATORS: Final[dict[str, Kernel]] = {"+": add_days, "-": add_days}
+_LIST_OPERATORS: Final[dict[str, Kernel]] = {"+": join_lists, "slice": slice_lists}
 # The functions for which every null argument makes a null.
 _STRICT: Final = frozenset(
     name
@@ -44,12 +51,18 @@ def call_function(call: FunctionCall) -> Values:
         isinstance(each, pa.Scalar) and not each.is_valid for each in call.arguments
     ):
         return pa.nulls(call.rows, call.result)
-    kernel = KERNELS[call.function]
-    if pa.types.is_string(call.result):
-        kernel = _TEXT_OPERATORS.get(call.function, kernel)
-    elif pa.types.is_date32(call.result):
-        kernel = _DATE_OPERATORS.get(call.function, kernel)
     try:
-        return make_column(kernel(call), call.rows)
+        return make_column(_find_kernel(call)(call), call.rows)
     except pa.ArrowCapacityError as failure:
         raise call.build_overflow(TEXTS_BYTES_MAX + 1) from failure
+
+
+def _find_kernel(call: FunctionCall) -> Kernel:
+    kernel = KERNELS[call.function]
+    if pa.types.is_string(call.result):
+        return _TEXT_OPERATORS.get(call.function, kernel)
+    if pa.types.is_date32(call.result):
+        return _DATE_OPERATORS.get(call.function, kernel)
+    if pa.types.is_list(call.result):
+        return _LIST_OPERATORS.get(call.function, kernel)
+    return kernel

@@ -11,8 +11,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import ExecutionError
-from omnigraph.lang.quoting import sanitize_text
 from omnigraph.rows.comparison import Poll, Values, flatten_chunks, to_numpy
 from omnigraph.rows.kernels.function_call import Argument, FunctionCall, Kernel
 from omnigraph.rows.text_analysis import tokenize_texts
@@ -202,23 +200,6 @@ def _test_end(call: FunctionCall) -> Argument:
     return pc.ends_with(call.arguments[0], pattern=end)
 
 
-def require_pattern(pattern: str) -> None:
-    """Refuse a text that is not a pattern."""
-    try:
-        pc.match_substring_regex(pa.scalar(""), pattern=pattern)
-    except pa.ArrowInvalid as failure:
-        raise ExecutionError(
-            f"'{sanitize_text(pattern)}' is not a pattern", hint="patterns are those of RE2"
-        ) from failure
-
-
-def _match_pattern(call: FunctionCall) -> Argument:
-    pattern = find_constant(call.arguments[1])
-    assert pattern is not None, "a pattern is a constant, and null is never matched"
-    require_pattern(pattern)
-    return pc.match_substring_regex(call.arguments[0], pattern=pattern)
-
-
 def _cut_words(call: FunctionCall) -> Argument:
     texts = call.read_column(0)
     tokens = tokenize_texts(texts, check=call.poll)
@@ -261,7 +242,6 @@ TEXT_KERNELS: Final[dict[str, Kernel]] = {
     "position": _find_position,
     "pad_left": _pad_left,
     "ends_with": _test_end,
-    "matches": _match_pattern,
     "words": _cut_words,
     "edit_distance": _count_edits,
 }

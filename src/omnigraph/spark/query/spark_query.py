@@ -23,7 +23,7 @@ from omnigraph.query.typed_tree import (
     TextMatch,
 )
 from omnigraph.rows.evaluator import Params, evaluate_constant
-from omnigraph.rows.kernels.text_kernels import require_pattern
+from omnigraph.rows.kernels.pattern_kernels import require_pattern
 from omnigraph.rows.text_predicates import require_valid_options
 from omnigraph.rows.view import View
 from omnigraph.spark.job_cancellation import JobGroup, cancel_on_error
