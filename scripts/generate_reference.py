@@ -29,7 +29,7 @@ from omnigraph.query.function_signatures import FUNCTION_GROUPS, Signature
 from omnigraph.query.parser.query_cursor import RESERVED
 from omnigraph.query.query_settings import SETTINGS
 from omnigraph.schema.catalog import ConstraintKind
-from omnigraph.schema.property_types import Scalar
+from omnigraph.schema.property_types import DECLARED_SCALARS
 from omnigraph.wire.openapi import build_openapi
 from omnigraph.wire.protocol_names import REFERENCE_VERSION
 from omnigraph.wire.wire_routes import ROUTES
@@ -70,7 +70,7 @@ def main() -> None:
 def _grammar() -> Iterator[str]:
     """The page of the grammar, with the words of the parsers in it."""
     words = {
-        "SCALARS": _alternatives(Scalar),
+        "SCALARS": _alternatives(DECLARED_SCALARS),
         "CONSTRAINTS": _alternatives(ConstraintKind),
         "COMPARISONS": _alternatives(CompareOp),
         "TEXT_OPERATORS": _alternatives(TextOp),
@@ -91,6 +91,7 @@ write that is an error.
 
 `number` is any type of numbers and `integer` any type of integers, `text` also an enum, `moment` a
 `Date` or a `DateTime`, `vector` also a list of numbers, `value` everything but lists and vectors.
+A `duration` is milliseconds between moments: expressions compute with it, and nothing stores it.
 `same` is a type in common with the arguments before it. As a result, `number` is `I64` for integers
 and `F64` for others, `element` the type of the items of the first list, `first` the type of the
 first argument, and `joined` the type of both lists."""

@@ -113,6 +113,8 @@ def _shown(value: Any, scalar: Scalar) -> Any:
             return property_values.format_date(value)
         case int() if scalar is Scalar.DATETIME:
             return property_values.format_datetime(value)
+        case int() if scalar is Scalar.DURATION:
+            return property_values.format_duration(value)
         case float() if not math.isfinite(value):
             return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)]
         case float() if scalar is Scalar.F32:

@@ -22,13 +22,22 @@ from omnigraph import Graph
 from omnigraph.engine.blob_reader import RANGE_BYTES_MAX
 from omnigraph.rows.view import table_types_of
 from omnigraph.schema import load_catalog
-from omnigraph.schema.property_types import INTEGER_RANGES, EnumType, ListType, PropertyType, Scalar
+from omnigraph.schema.property_types import (
+    DECLARED_SCALARS,
+    INTEGER_RANGES,
+    EnumType,
+    ListType,
+    PropertyType,
+    Scalar,
+)
 from omnigraph.schema.property_types import VectorType as Vector
 from omnigraph.writers.inputs import Text
 from unit.execution.stored_values import SCALAR_VALUES, TEXTS
 
-_SCALARS = "".join(f"  a{scalar}: {scalar}?\n" for scalar in Scalar)
-_LISTS = "".join(f"  all{scalar}: [{scalar}]?\n" for scalar in Scalar if scalar is not Scalar.BLOB)
+_SCALARS = "".join(f"  a{scalar}: {scalar}?\n" for scalar in DECLARED_SCALARS)
+_LISTS = "".join(
+    f"  all{scalar}: [{scalar}]?\n" for scalar in DECLARED_SCALARS if scalar is not Scalar.BLOB
+)
 SCHEMA = f"""
 interface Marked {{ mark: String? }}
 node Thing implements Marked {{

@@ -194,6 +194,10 @@ class Values:
         texts = [f"int({number})", f"float(text({number}))", f"int(text({text}))"]
         if times:
             time = self.pen.one_of(times)
+            moments = [each.text for each in scope.fields("DateTime")] or ["now()"]
+            span = f"{self.pen.one_of(moments)} - {self.pen.one_of(moments)}"
+            later = f"{self.pen.one_of(moments)} + hours({self._an_integer(scope)})"
+            texts += [f"total_seconds({span})", f"epoch_ms({later})"]
             moved = f"add_months({time}, {self._an_integer(scope)})"
             cut = f'trunc({time}, "{self.pen.one_of(("week", "month", "quarter", "year"))}")'
             texts += [f"epoch_ms({moved})", f"epoch_ms({cut})", f"day(date(text({time})))"]

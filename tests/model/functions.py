@@ -41,7 +41,7 @@ def apply(expr: FunctionValue, arguments: list[Any]) -> Any:  # Any: a value of 
 def _fit(expr: FunctionValue, value: Any) -> Any:
     """A result in its type; what does not fit is a fault."""
     match expr.type.scalar:
-        case Scalar.I64:
+        case Scalar.I64 | Scalar.DURATION:
             return value if value is not None and -(2**63) <= value < 2**63 else None
         case Scalar.F64 if value is not None:
             return _finite(float(value)) if expr.function in _STRICT else float(value)
@@ -223,6 +223,8 @@ def _text(scalar: Scalar, value: Any) -> str:
             return property_values.format_date(value)
         case Scalar.DATETIME:
             return property_values.format_datetime(value)
+        case Scalar.DURATION:
+            return property_values.format_duration(value)
         case Scalar.F32:
             return str(property_values.compute_shortest_f32(value))
         case Scalar.BOOL:
@@ -422,6 +424,9 @@ _STRICT: dict[str, Function] = {
     "trunc": _cut,
     "add_months": _months_later,
     "epoch_ms": lambda scalar, time: time * _DAY_MS if scalar is Scalar.DATE else time,
+    "days": lambda number: number * _DAY_MS,
+    **{f"{unit}s": lambda number, span=span: number * span for unit, span in _SPANS.items()},
+    "total_seconds": lambda span: span / 1000,
     "sort": _sorted,
     "reverse": lambda items: items[::-1],
     "unique": lambda items: tuple(dict.fromkeys(items)),

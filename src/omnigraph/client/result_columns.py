@@ -25,6 +25,7 @@ _SCALARS: Final = {
     pa.float64(): Scalar.F64,
     pa.date32(): Scalar.DATE,
     pa.timestamp("ms", "UTC"): Scalar.DATETIME,
+    pa.duration("ms"): Scalar.DURATION,
 }
 
 

@@ -3,7 +3,7 @@
 A signature is a line such as `slice(text, integer, integer=) -> text`. A name with several lines
 takes the arguments of any one of them.
 
-    kinds       number integer text texts bool date time moment list vector value any
+    kinds       number integer text texts bool date time moment duration list vector value any
     `x=`        may be left out
     `x?`        may be null without making the result null
     `x...`      one or more of them
@@ -93,6 +93,20 @@ _DATES = """
 +(date, integer) -> date!
 -(date, integer) -> date!
 -(date, date) -> I64
++(time, duration) -> datetime!
+-(time, duration) -> datetime!
+-(time, time) -> duration
++(duration, duration) -> duration!
+-(duration, duration) -> duration!
+*(duration, integer) -> duration!
+*(integer, duration) -> duration!
+/(duration, duration) -> F64!
+minus(duration) -> duration!
+days(integer) -> duration!
+hours(integer) -> duration!
+minutes(integer) -> duration!
+seconds(integer) -> duration!
+total_seconds(duration) -> F64
 year(moment) -> I64
 quarter(moment) -> I64
 month(moment) -> I64

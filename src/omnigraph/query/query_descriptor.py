@@ -57,6 +57,7 @@ _KINDS = {
     Scalar.F64: "float",
     Scalar.DATETIME: "datetime",
     Scalar.DATE: "date",
+    Scalar.DURATION: "duration",
 }
 
 

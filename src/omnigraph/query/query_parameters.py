@@ -310,6 +310,8 @@ class _ParameterCoercion:
                 return partial(_require_text, str(scalar))
             case Scalar.BLOB:
                 return _coerce_blob
+            case Scalar.DURATION:
+                raise AssertionError("no parameter is declared so")
 
     def _coerce_integer(self, scalar: Scalar, value: object) -> int:
         number = self._coerce_whole_number(scalar, value)

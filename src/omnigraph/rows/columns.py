@@ -52,6 +52,7 @@ _ARROW_SCALARS = {
     Scalar.F64: pa.float64(),
     Scalar.DATETIME: pa.date64(),
     Scalar.DATE: pa.date32(),
+    Scalar.DURATION: pa.duration("ms"),
 }
 
 

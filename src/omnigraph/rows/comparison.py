@@ -70,17 +70,16 @@ class Comparison:
 
 
 def to_comparable(values: Values) -> Values:
-    """Values as they are compared: dates and times as the integers they are."""
-    if pa.types.is_date32(values.type):
-        return values.cast(pa.int32())
-    return values.cast(pa.int64()) if pa.types.is_date64(values.type) else values
+    """Values as they are compared: dates, times and durations as the integers they are."""
+    kind = comparable_type_of(values.type)
+    return values if kind == values.type else values.cast(kind)
 
 
 def comparable_type_of(kind: pa.DataType) -> pa.DataType:
     """The type of `plain` values."""
     if pa.types.is_date32(kind):
         return pa.int32()
-    return pa.int64() if pa.types.is_date64(kind) else kind
+    return pa.int64() if pa.types.is_date64(kind) or pa.types.is_duration(kind) else kind
 
 
 def fit_constant(op: CompareOp, constant: Value, kind: pa.DataType) -> Comparison | bool:

@@ -26,6 +26,7 @@ from omnigraph.schema.property_values import (
     compute_shortest_f32,
     format_date,
     format_datetime,
+    format_duration,
 )
 
 # Texts of a column may be longer than the 2 GiB that 32-bit offsets can reach: a blob alone can.
@@ -57,6 +58,7 @@ _KINDS_MAX: Final = 1_024
 
 # 0000-01-01 and 9999-12-31, between which Arrow and Python spell a moment alike.
 _PLAIN_MS_MIN, _PLAIN_MS_MAX = -62_167_219_200_000, 253_402_300_799_999
+_SECOND_MS, _MINUTE_MS, _HOUR_MS, _DAY_MS = map(np.uint64, (1000, 60_000, 3_600_000, 86_400_000))
 _NON_FINITE_NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
@@ -75,6 +77,8 @@ def _spell_values(values: pa.Array) -> tuple[str, pa.Array, str]:
         return '"', _format_datetimes(values), 'Z"'
     if pa.types.is_date32(kind):
         return '"', _format_dates(values), '"'
+    if pa.types.is_duration(kind):
+        return '"', _format_durations(values), '"'
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return f'"{BLOB_PREFIX}', _format_blobs(values), '"'
     return "", _format_bare(values), ""
@@ -196,6 +200,32 @@ def _format_datetimes(values: pa.Array) -> pa.Array:
     return pc.replace_substring(moments.cast(TEXT), " ", "T")
 
 
+def _format_durations(values: pa.Array) -> pa.Array:
+    """As `format_duration` spells them, a part of all of them at a time."""
+    numbers = values.view(pa.int64())
+    sizes = np.abs(to_numpy(numbers)).view(np.uint64)
+    days, rest = np.divmod(sizes, _DAY_MS)
+    hours, rest = np.divmod(rest, _HOUR_MS)
+    minutes, rest = np.divmod(rest, _MINUTE_MS)
+    seconds, fractions = np.divmod(rest, _SECOND_MS)
+    digits = pc.utf8_lpad(pa.array(fractions).cast(TEXT), 3, padding="0")
+    digits = pc.utf8_rtrim(concatenate_texts(".", digits), characters="0.")
+    is_empty = pa.array((rest == 0) & (minutes + hours + days > 0))
+    clock = [_format_part(hours, "H"), _format_part(minutes, "M")]
+    last = concatenate_texts(pa.array(seconds).cast(TEXT), digits, "S")
+    clock.append(pc.if_else(is_empty, pa.scalar("", TEXT), last))
+    mark = pa.array(np.where(sizes % _DAY_MS == 0, "", "T"), TEXT)
+    mark = pc.if_else(pa.array(sizes == 0), pa.scalar("T", TEXT), mark)
+    sign = pc.if_else(pc.less(numbers, 0), pa.scalar("-P", TEXT), pa.scalar("P", TEXT))
+    return concatenate_texts(sign, _format_part(days, "D"), mark, *clock)
+
+
+def _format_part(numbers: np.ndarray[Any, np.dtype[np.uint64]], unit: str) -> pa.Array:
+    """So many of a unit; nothing for none."""
+    texts = concatenate_texts(pa.array(numbers).cast(TEXT), unit)
+    return pc.if_else(pa.array(numbers == 0), pa.scalar("", TEXT), texts)
+
+
 def _reformat_rare(
     texts: pa.Array, values: pa.Array, is_plain: pa.Array, spell: Callable[[Any], str]
 ) -> pa.Array:
@@ -241,6 +271,8 @@ def encode_json_values(values: Values) -> list[Json]:
         return _encode_dates(column)
     if pa.types.is_timestamp(kind):
         column = _format_timestamps(column)
+    if pa.types.is_duration(kind):
+        column = _format_durations(column)
     found: list[Json] = column.to_pylist()
     return found
 
@@ -272,6 +304,8 @@ def _encoder_of(kind: pa.DataType) -> tuple[pa.DataType | None, _Encode]:
         return pa.int32(), format_date
     if pa.types.is_timestamp(kind):
         return pa.int64(), _encode_timestamp
+    if pa.types.is_duration(kind):
+        return pa.int64(), format_duration
     return None, None
 
 

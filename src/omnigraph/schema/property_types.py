@@ -23,11 +23,14 @@ class Scalar(StrEnum):
     F64 = "F64"
     DATETIME = "DateTime"
     DATE = "Date"
+    # Of expressions alone: nothing is declared so.
+    DURATION = "Duration"
 
     # That of an enum calls Python code, and compilers look types up all the time.
     __hash__ = str.__hash__
 
 
+DECLARED_SCALARS = tuple(scalar for scalar in Scalar if scalar is not Scalar.DURATION)
 INTEGERS = frozenset({Scalar.I32, Scalar.I64, Scalar.U32, Scalar.U64})
 FLOATS = frozenset({Scalar.F32, Scalar.F64})
 NUMERIC = INTEGERS | FLOATS

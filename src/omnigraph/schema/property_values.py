@@ -127,6 +127,21 @@ def format_datetime(milliseconds: int) -> str:
     return f"{format_date(days)}T{clock:%H:%M:%S}.{millisecond:03d}Z"
 
 
+def format_duration(milliseconds: int) -> str:
+    """`P1DT2H3M4.5S` in days of 24 hours, with a sign before what is negative; `PT0S` for none."""
+    seconds, millisecond = divmod(abs(milliseconds), 1000)
+    minutes, second = divmod(seconds, 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    shown = f"{second}.{millisecond:03d}".rstrip("0") if millisecond else str(second)
+    parts = [(hour, f"{hour}H"), (minute, f"{minute}M"), (second + millisecond, f"{shown}S")]
+    clock = "".join(text for amount, text in parts if amount)
+    sign, date_part = "-" if milliseconds < 0 else "", f"{days}D" if days else ""
+    if not clock and date_part:
+        return f"{sign}P{date_part}"
+    return f"{sign}P{date_part}T{clock or '0S'}"
+
+
 def encode_blob(data: bytes) -> str:
     """Bytes as the text of a managed blob."""
     return f"{BLOB_PREFIX}{base64.b64encode(data).decode()}"

@@ -11,7 +11,7 @@ from omnigraph.lang.lexer import Comment, Mode, Token, TokenKind, decode_source,
 from omnigraph.lang.source_text import Source, Span
 from omnigraph.lang.token_cursor import Cursor, ParseFailure
 from omnigraph.schema import ast
-from omnigraph.schema.property_types import Scalar
+from omnigraph.schema.property_types import DECLARED_SCALARS, Scalar
 from omnigraph.schema.schema_dialect_hints import (
     DECLARATION_HINTS,
     MEMBER_HINTS,
@@ -32,7 +32,7 @@ PROPERTIES_ONLY = "only supported on properties or as a body constraint"
 NOT_ON_EDGES = "not supported on edges"
 _MEMBER = "a property, a constraint or '}'"
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_SCALARS = {str(scalar): scalar for scalar in Scalar}
+_SCALARS = {str(scalar): scalar for scalar in DECLARED_SCALARS}
 _TYPE_WORDS = (*_SCALARS, "Vector", "enum")
 
 

@@ -1,6 +1,7 @@
 """Values as Spark has them, which knows fewer types than we do.
 
-Unsigned integers become wider ones, a DateTime a timestamp in UTC, a vector a list.
+Unsigned integers become wider ones, a DateTime a timestamp in UTC, a Duration an interval of days
+and seconds, a vector a list.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ _CARRIER_TYPES: Final = {
     # The largest of them has twenty digits.
     pa.uint64(): pa.decimal128(20, 0),
     pa.date64(): pa.timestamp("us", "UTC"),
+    pa.duration("ms"): pa.duration("us"),
     pa.large_binary(): pa.binary(),
 }
 _SPARK_NAMES: Final = {
@@ -30,12 +32,14 @@ _SPARK_NAMES: Final = {
     pa.binary(): "binary",
     pa.date32(): "date",
     pa.timestamp("us", "UTC"): "timestamp",
+    pa.duration("us"): "interval day to second",
 }
 _WIRE_TYPES: Final = {
     pa.uint32(): pa.int64(),
     pa.uint64(): pa.int64(),
     pa.date32(): pa.int32(),
     pa.date64(): pa.int64(),
+    pa.duration("ms"): pa.int64(),
     pa.large_binary(): pa.binary(),
     pa.null(): pa.utf8(),
 }

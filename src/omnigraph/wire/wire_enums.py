@@ -62,6 +62,7 @@ class ParamKind(StrEnum):
     FLOAT = "float"
     DATE = "date"
     DATETIME = "datetime"
+    DURATION = "duration"
     BLOB = "blob"
     VECTOR = "vector"
     LIST = "list"

@@ -36,10 +36,11 @@ SCALAR_VALUES: dict[Scalar, st.SearchStrategy[Any]] = {
     Scalar.F64: _floats(64),
     Scalar.DATE: st.integers(DATE_MIN, DATE_MAX) | st.integers(-800_000, 3_000_000),
     Scalar.DATETIME: st.integers(DATETIME_MIN, DATETIME_MAX),
+    Scalar.DURATION: st.integers(-(2**63), 2**63 - 1) | st.integers(-90_061_001, 90_061_001),
 } | {scalar: st.integers(low, high) for scalar, (low, high) in INTEGER_RANGES.items()}
 
 # What a date looks like to Arrow when Python gives it as a number.
-_COUNTS = {pa.date32(): pa.int32(), pa.date64(): pa.int64()}
+_COUNTS = {pa.date32(): pa.int32(), pa.date64(): pa.int64(), pa.duration("ms"): pa.int64()}
 
 
 def column(values: list[Any], type_: PropertyType) -> pa.Array:

@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from omnigraph.query import ast
 from omnigraph.query.query_dialect_hints import CLAUSE_HINTS
 from omnigraph.schema.ast import Name
-from omnigraph.schema.property_types import ListType, PropertyType, Scalar, ScalarType, VectorType
+from omnigraph.schema.property_types import (
+    DECLARED_SCALARS,
+    ListType,
+    PropertyType,
+    Scalar,
+    ScalarType,
+    VectorType,
+)
 
 RESERVED = ["and", "or", "not", "is", "null", "in"]
 # Every keyword is contextual, so all of them are good names.
@@ -203,8 +210,10 @@ mutations = st.one_of(
     st.builds(ast.Delete, type_names, conditions),
 )
 value_types = st.one_of(
-    st.builds(ScalarType, st.sampled_from(Scalar)),
-    st.builds(ListType, st.sampled_from([item for item in Scalar if item is not Scalar.BLOB])),
+    st.builds(ScalarType, st.sampled_from(DECLARED_SCALARS)),
+    st.builds(
+        ListType, st.sampled_from([item for item in DECLARED_SCALARS if item is not Scalar.BLOB])
+    ),
     st.builds(VectorType, st.integers(1, 2**31 - 1)),
 )
 parameters = st.builds(ast.Parameter, names, st.builds(PropertyType, value_types, st.booleans()))

@@ -19,7 +19,14 @@ from omnigraph.rows.view import View, table_types_of
 from omnigraph.schema import load_catalog
 from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKey, TypeKind
 from omnigraph.schema.catalog import EdgeType
-from omnigraph.schema.property_types import EnumType, ListType, PropertyType, Scalar, VectorType
+from omnigraph.schema.property_types import (
+    DECLARED_SCALARS,
+    EnumType,
+    ListType,
+    PropertyType,
+    Scalar,
+    VectorType,
+)
 from omnigraph.schema.schema_identity import accept_schema
 from omnigraph.storage.tables.lance_tables import Tables
 from omnigraph.storage.tables.pins import Pin
@@ -29,8 +36,8 @@ from unit.execution.stored_values import SCALAR_VALUES, TEXTS, column
 
 SCHEMA = f"""
 node Zebra {{
-  {"".join(f"p{scalar}: {scalar}? " for scalar in Scalar)}
-  {"".join(f"l{scalar}: [{scalar}]? " for scalar in Scalar if scalar is not Scalar.BLOB)}
+  {"".join(f"p{scalar}: {scalar}? " for scalar in DECLARED_SCALARS)}
+  {"".join(f"l{scalar}: [{scalar}]? " for scalar in DECLARED_SCALARS if scalar is not Scalar.BLOB)}
   kind: enum(b, a)?
   vector: Vector(2)?
 }}

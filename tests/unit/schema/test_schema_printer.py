@@ -34,7 +34,7 @@ from omnigraph.schema.ast import (
     TypeSyntax,
     VectorSyntax,
 )
-from omnigraph.schema.property_types import Scalar
+from omnigraph.schema.property_types import DECLARED_SCALARS
 
 CONSTRAINTS = ("key", "unique", "index", "range", "check")
 
@@ -81,8 +81,8 @@ ENUM_VALUES = names("a", "2d", "3-d", "-", "--", "A_b", "12", "1-", "true")
 types = st.builds(
     TypeSyntax,
     st.one_of(
-        st.builds(ScalarSyntax, st.sampled_from(Scalar)),
-        st.builds(ListSyntax, st.sampled_from(Scalar)),
+        st.builds(ScalarSyntax, st.sampled_from(DECLARED_SCALARS)),
+        st.builds(ListSyntax, st.sampled_from(DECLARED_SCALARS)),
         st.builds(VectorSyntax, st.integers(0, 10**12)),
         st.builds(
             EnumSyntax,

@@ -23,7 +23,8 @@ from omnigraph.schema.property_types import (
 
 CheckArgument = Callable[[ast.Expr], typed_tree.Expr | None]
 
-_ORDERED: Final = NUMERIC | {Scalar.STRING, Scalar.BOOL, Scalar.DATE, Scalar.DATETIME}
+_TIMES: Final = (Scalar.DATE, Scalar.DATETIME, Scalar.DURATION)
+_ORDERED: Final = NUMERIC | {Scalar.STRING, Scalar.BOOL, *_TIMES}
 _NUMBERS: Final = ("numbers", NUMERIC)
 _TRUTHS: Final = ("Booleans", frozenset({Scalar.BOOL}))
 _VALUES: Final = ("numbers, Strings, Booleans or dates", _ORDERED)

@@ -35,6 +35,7 @@ _KINDS: Final = {
     "date": {Scalar.DATE},
     "time": {Scalar.DATETIME},
     "moment": {Scalar.DATE, Scalar.DATETIME},
+    "duration": {Scalar.DURATION},
 }
 _RESULTS: Final = {
     "I64": make_scalar_type(Scalar.I64),
@@ -43,6 +44,7 @@ _RESULTS: Final = {
     "bool": typed_tree.BOOL,
     "date": make_scalar_type(Scalar.DATE),
     "datetime": typed_tree.DATETIME,
+    "duration": make_scalar_type(Scalar.DURATION),
     "texts": PropertyType(ListType(Scalar.STRING)),
     "integers": PropertyType(ListType(Scalar.I64)),
 }
@@ -51,12 +53,12 @@ _UNSIGNED: Final = {Scalar.U32, Scalar.U64}
 # They compare their arguments, which lists are not made for.
 _COMPARING: Final = frozenset({"least", "greatest", "nullif"})
 _NEEDS: Final = {
-    "+": "two numbers, two texts, two lists, or a date and days",
-    "-": "two numbers, two dates, or a date and days",
-    "*": "two numbers",
-    "/": "two numbers",
+    "+": "two numbers, texts, lists or durations, or a date and days, or a time and a duration",
+    "-": "two numbers, dates, times or durations, or a date and days, or a time and a duration",
+    "*": "two numbers, or a duration and an integer",
+    "/": "two numbers, or two durations",
     "%": "two integers",
-    "minus": "a number",
+    "minus": "a number or a duration",
 }
 _ARGUMENTS_SHOWN: Final = 4
 

@@ -36,6 +36,7 @@ from omnigraph.query.parser.query_cursor import RESERVED, QueryCursor
 from omnigraph.query.query_dialect_hints import CLAUSE_HINTS
 from omnigraph.schema.ast import Name
 from omnigraph.schema.property_types import (
+    DECLARED_SCALARS,
     VECTOR_DIMENSION_MAX,
     ListType,
     PropertyType,
@@ -48,7 +49,7 @@ from omnigraph.schema.schema_dialect_hints import TYPE_NAME_HINTS
 
 _STATEMENT_STARTS = frozenset({"branch", "show", "explain", "set", "reset"})
 _ANNOTATIONS = ("description", "instruction")
-_SCALARS = {scalar.value: scalar for scalar in Scalar}
+_SCALARS = {scalar.value: scalar for scalar in DECLARED_SCALARS}
 _TYPE_NAMES = (*_SCALARS, "Vector")
 _NAME_HINT = "a name is letters, digits and '_'"
 _SECTION_ORDER = (

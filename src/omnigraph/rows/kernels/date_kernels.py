@@ -10,13 +10,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.rows.comparison import Values
-from omnigraph.rows.kernels.function_call import Argument, FunctionCall, Kernel, make_column
-from omnigraph.rows.kernels.moments import DAY_MS, build_days, build_times, find_days
+from omnigraph.rows.kernels.function_call import (
+    I64_MAX,
+    Argument,
+    FunctionCall,
+    Kernel,
+    make_column,
+)
+from omnigraph.rows.kernels.moments import (
+    DAY_MS,
+    FIRST_MS,
+    LAST_MS,
+    build_days,
+    build_times,
+    find_days,
+)
 from omnigraph.rows.kernels.text_kernels import find_constant
 
 _MONDAY: Final = 1
 # More of them lead out of the years of four digits.
 _MONTHS_MAX: Final = 12 * 10_000
+_SPAN_MAX: Final = 2 * (LAST_MS - FIRST_MS)
 
 
 def _read_time(call: FunctionCall) -> Values:
@@ -40,6 +54,30 @@ def add_days(call: FunctionCall) -> Argument:
     """A date some days later, or earlier; null beyond the years of four digits."""
     days, shift = (call.read_numbers(place).astype(np.float64) for place in (0, 1))
     return build_days(call, days + shift if call.function == "+" else days - shift)
+
+
+def add_duration(call: FunctionCall) -> Argument:
+    """A time some milliseconds later, or earlier; null beyond the years of four digits."""
+    moments, shift = call.read_numbers(0), call.read_numbers(1)
+    # Longer ones lead out of these years, and may not be added to all moments.
+    shift = np.clip(shift, -_SPAN_MAX, _SPAN_MAX)
+    return build_times(call, moments + shift if call.function == "+" else moments - shift)
+
+
+def _make_duration(unit: int) -> Kernel:
+    """So many milliseconds for each of a number."""
+    longest = I64_MAX // unit
+
+    def compute(call: FunctionCall) -> Argument:
+        numbers = call.read_places(0)
+        is_beyond = (numbers > longest) | (numbers < -longest)
+        return call.build_numbers(np.where(is_beyond, 0, numbers) * unit, is_beyond)
+
+    return compute
+
+
+def _count_seconds(call: FunctionCall) -> Argument:
+    return call.build_numbers(call.read_numbers(0) / 1000.0)
 
 
 def _add_months(call: FunctionCall) -> Argument:
@@ -82,4 +120,9 @@ DATE_KERNELS: Final[dict[str, Kernel]] = {
     "trunc": _cut_moment,
     "add_months": _add_months,
     "epoch_ms": _count_milliseconds,
+    "days": _make_duration(DAY_MS),
+    "hours": _make_duration(3_600_000),
+    "minutes": _make_duration(60_000),
+    "seconds": _make_duration(1000),
+    "total_seconds": _count_seconds,
 }

@@ -10,7 +10,7 @@ from omnigraph.query.function_signatures import SIGNATURES
 from omnigraph.rows.comparison import Values
 from omnigraph.rows.kernels.choice_kernels import CHOICE_KERNELS
 from omnigraph.rows.kernels.conversion_kernels import CONVERSION_KERNELS
-from omnigraph.rows.kernels.date_kernels import DATE_KERNELS, add_days
+from omnigraph.rows.kernels.date_kernels import DATE_KERNELS, add_days, add_duration
 from omnigraph.rows.kernels.function_call import (
     TEXTS_BYTES_MAX,
     FunctionCall,
@@ -36,6 +36,7 @@ KERNELS: Final[dict[str, Kernel]] = {
 # What a name also means, by the type of the result.
 _TEXT_OPERATORS: Final[dict[str, Kernel]] = {"+": join_texts}
 _DATE_OPERATORS: Final[dict[str, Kernel]] = {"+": add_days, "-": add_days}
+_TIME_OPERATORS: Final[dict[str, Kernel]] = {"+": add_duration, "-": add_duration}
 _LIST_OPERATORS: Final[dict[str, Kernel]] = {"+": join_lists, "slice": slice_lists}
 # The functions for which every null argument makes a null.
 _STRICT: Final = frozenset(
@@ -63,6 +64,8 @@ def _find_kernel(call: FunctionCall) -> Kernel:
         return _TEXT_OPERATORS.get(call.function, kernel)
     if pa.types.is_date32(call.result):
         return _DATE_OPERATORS.get(call.function, kernel)
+    if pa.types.is_date64(call.result):
+        return _TIME_OPERATORS.get(call.function, kernel)
     if pa.types.is_list(call.result):
         return _LIST_OPERATORS.get(call.function, kernel)
     return kernel
