@@ -332,3 +332,9 @@ def test_commits_of_one_actor_are_listed(answer: Answer, store: Path) -> None:
     newest = answer("commit", "list", store, "--actor", "ada", "--limit", "1")["commits"]
     assert newest == own[:1]
     assert answer("commit", "list", store, "--actor", "eve")["commits"] == []
+
+
+def test_a_limit_beyond_all_numbers_of_the_machine_is_none(answer: Answer, store: Path) -> None:
+    listed = answer("commit", "list", store)
+    assert listed["commits"]
+    assert answer("commit", "list", store, "--limit", "9" * 20) == listed
