@@ -199,7 +199,9 @@ def _read_json_lines(name: str, lines: pa.Array) -> dict[str, Sample]:
     if not len(lines):
         raise RecordError("it has no records")
     first = set(_parse_json(lines.slice(0, 1), None).column_names)
-    if "data" in first and not first.isdisjoint(_KINDS):
+    # An edge needs no properties.
+    is_named = "data" in first or {"edge", "from", "to"} <= first
+    if is_named and not first.isdisjoint(_KINDS):
         return dict(_iter_named_types(lines))
     return {name: Sample(_parse_texts(lines))}
 
@@ -217,7 +219,11 @@ def _iter_named_types(lines: pa.Array) -> Iterator[tuple[str, Sample]]:
 def _flatten_records(records: pa.Table) -> pa.Table:
     """The properties of records, and the ends of edges."""
     ends = records.select([each for each in ("from", "to") if each in records.column_names])
+    if "data" not in records.column_names or pa.types.is_null(records["data"].type):
+        return ends
     data = records["data"].combine_chunks()
+    if not pa.types.is_struct(data.type):
+        raise RecordError(f"'data' holds the properties of a record, and is a {data.type}")
     for field, values in zip(data.type, data.flatten(), strict=True):
         ends = ends.append_column(field, values)
     return ends

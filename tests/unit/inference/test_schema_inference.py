@@ -64,6 +64,18 @@ def test_lines_that_name_their_types_are_of_those(tmp_path: Path) -> None:
     assert loads_back({"x": path}, tmp_path, source=path) == {"Author": 1, "Book": 1, "Wrote": 1}
 
 
+@pytest.mark.parametrize("first", ["", '{"edge": "Knows", "from": "ann", "to": "ann"}\n'])
+@pytest.mark.parametrize("data", ["", ', "data": {}', ', "data": null'])
+def test_edges_may_have_no_properties(tmp_path: Path, first: str, data: str) -> None:
+    path = tmp_path / "all.jsonl"
+    node = '{"type": "Person", "data": {"name": "ann"}}\n'
+    edge = f'{{"edge": "Knows", "from": "ann", "to": "ann"{data}}}\n'
+    path.write_text(first + node + edge * 2)
+    assert infer_schema({"x": path}) == (
+        "node Person {\n  name: String @key\n}\n\nedge Knows: Person -> Person\n"
+    )
+
+
 def test_types_of_arrow_are_those_of_properties(tmp_path: Path) -> None:
     table = pa.table(
         {
@@ -185,6 +197,7 @@ def test_what_cannot_be_a_schema_is_refused_by_name(sources: Any, message: str) 
         ("x.jsonl", b'{"a": "\xff"}\n', "column 'a' holds text that is not UTF-8"),
         ("x.jsonl", b"[" * 10_000, "line 1: invalid strict JSON: nested too deeply"),
         ("x.jsonl", b"", "it has no records"),
+        ("x.jsonl", b'{"type": "T", "data": 5}\n', "'data' holds the properties of a record"),
         ("x.jsonl", b"{}\n{}\n", "it has no columns"),
         ("x.csv", b"\xff\xfe\n", "the header is not UTF-8"),
         ("x.csv", b"a,b\n\xff,1\n", "column 'a' holds text that is not UTF-8"),
