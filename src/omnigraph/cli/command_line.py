@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import typer
+
 from omnigraph.cli.command_classes import PlainGroup
 from omnigraph.cli.command_errors import wants_json
 from omnigraph.cli.command_table import COMMANDS, DeferredCommand
@@ -34,8 +36,24 @@ class CommandLine(PlainGroup):
         arguments, warning = translate_spelling(args)
         if warning is not None and not ctx.resilient_parsing:
             print_warning(warning)
-        name, command, rest = super().resolve_command(ctx, arguments)
+        if arguments[:1] == ["help"]:
+            arguments = [*arguments[1:2], "--help"]
+            if len(arguments) == 1:
+                typer.echo(ctx.get_help())
+                ctx.exit()
+        try:
+            name, command, rest = super().resolve_command(ctx, arguments)
+        except typer.TyperException as failure:
+            if not ctx.resilient_parsing and (found := self._find_below(arguments[0])):
+                failure.message = f"No such command '{arguments[0]}'. Did you mean {found}?"
+            raise
         return name, _load_deferred(command), rest
+
+    def _find_below(self, name: str) -> str:
+        """The commands of that name in groups."""
+        self.load_commands()
+        groups = {each: getattr(group, "commands", {}) for each, group in self.commands.items()}
+        return ", ".join(f"'{each} {name}'" for each, below in groups.items() if name in below)
 
     def main(
         self,

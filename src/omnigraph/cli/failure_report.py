@@ -78,7 +78,8 @@ def _report_error(error: OmnigraphError | CommandError, *, is_json: bool) -> int
 
 def _report_usage_error(error: typer.TyperException, *, is_json: bool) -> int:
     """Say what is wrong with a command line, and return the exit code."""
-    message = " ".join(error.format_message().split())
+    # The library names the exception of a check before what it says.
+    message = " ".join(error.format_message().split()).replace(": Value error, ", ": ")
     if not message.strip():
         # A command without arguments: its help is printed already.
         return error.exit_code

@@ -236,13 +236,16 @@ def read_json_object(params: str | None, path: Path | None) -> Mapping[str, obje
     return None if params is None else _decode_json_object(params, "--params")
 
 
+_OBJECT_HINT = 'write {"name": value}, with names without $'
+
+
 def _decode_json_object(text: str | bytes, name: str) -> Mapping[str, object] | None:
     try:
         value = json.loads(text, parse_constant=_raise_not_json)
     except (ValueError, RecursionError) as failure:
-        fail(f"{name}: not JSON: {failure}")
+        fail(f"{name}: not JSON: {failure}", hint=_OBJECT_HINT)
     if value is not None and not isinstance(value, dict):
-        fail(f"{name}: not a JSON object", hint='write {"name": value}, with names without $')
+        fail(f"{name}: not a JSON object", hint=_OBJECT_HINT)
     return value
 
 

@@ -89,7 +89,21 @@ def _open_local(uri: str, path: str, *, is_durable: bool) -> LocalObjects:
     root = os.path.abspath(path)
     if not path or root == os.path.dirname(root):
         raise StorageRefusedError("open", uri, "the address names no directory of its own")
+    if (file := _find_file(root)) is not None:
+        raise StorageRefusedError(
+            "open",
+            uri,
+            f"{file} is a file, and a graph is a directory",
+            hint="give another address",
+        )
     return LocalObjects(root, is_durable=is_durable)
+
+
+def _find_file(root: str) -> str | None:
+    """The directory itself, or the nearest one above it that exists, if it is a file instead."""
+    while not os.path.lexists(root):
+        root = os.path.dirname(root)
+    return None if os.path.isdir(root) else root
 
 
 def _parse_file_uri(uri: str) -> str:
