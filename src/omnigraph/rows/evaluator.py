@@ -125,6 +125,39 @@ class ComputedColumns(Protocol):
         """The values of a column."""
 
 
+class NoVariables:
+    """Rows that have no variables."""
+
+    def get_property(self, variable: str, name: str) -> pa.ChunkedArray:
+        """There is none to read."""
+        raise AssertionError(f"these rows have no {variable}.{name}")
+
+    def get_system_field(self, variable: str, name: SystemName) -> pa.ChunkedArray:
+        """There is none to read."""
+        raise AssertionError(f"these rows have no {variable}.@{name}")
+
+
+class ConstantRow(NoVariables):
+    """A row that constants are evaluated at."""
+
+    num_rows = 1
+
+
+CONSTANT_ROW: Final = ConstantRow()
+
+
+@dataclass(frozen=True, slots=True)
+class GroupColumns(NoVariables):
+    """Groups as expressions see them: by their columns, which are found when they are read."""
+
+    num_rows: int
+    find_column: Callable[[str], Values]
+
+    def get_column(self, name: str) -> Values:
+        """The values of a key or of an aggregate."""
+        return self.find_column(name)
+
+
 def evaluate(expr: Expr, rows: RowColumns, params: Params) -> Values | pa.Scalar:
     """The value of an expression at each row; a scalar if no row changes it.
 
@@ -135,6 +168,15 @@ def evaluate(expr: Expr, rows: RowColumns, params: Params) -> Values | pa.Scalar
         return found
     assert isinstance(expr.type, PropertyType)
     return to_arrow_scalar(found.value, expr.type)
+
+
+def evaluate_column(expr: Expr, rows: RowColumns, params: Params) -> Values:
+    """The same as a column, also if no row changes it."""
+    found = evaluate(expr, rows, params)
+    if not isinstance(found, pa.Scalar):
+        return found
+    # Arrow repeats a vector once or more, but not zero times.
+    return pa.repeat(found, max(rows.num_rows, 1)).slice(0, rows.num_rows)
 
 
 def is_constant(expr: Expr) -> bool:
@@ -148,7 +190,7 @@ def evaluate_constant(expr: Expr, params: Params) -> Value:
     """The value of an expression that reads no row."""
     if isinstance(expr, typed_tree.Constant):
         return expr.value
-    found = _Evaluation(_NoRows(), params, poll_of(params)).evaluate_expression(expr)
+    found = _Evaluation(CONSTANT_ROW, params, poll_of(params)).evaluate_expression(expr)
     assert isinstance(found, ConstantResult)
     return found.value
 
@@ -193,16 +235,6 @@ class _Evaluation:
         if found is None:
             found = self.columns[variable, name] = self.rows.get_property(variable, name)
         return found
-
-
-class _NoRows:
-    num_rows = 0
-
-    def get_property(self, variable: str, name: str) -> pa.ChunkedArray:
-        raise AssertionError(f"{variable}.{name} is not constant")
-
-    def get_system_field(self, variable: str, name: SystemName) -> pa.ChunkedArray:
-        raise AssertionError(f"{variable}.@{name} is not constant")
 
 
 # ---- leaves ----

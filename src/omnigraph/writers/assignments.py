@@ -7,11 +7,10 @@ from typing import Final, Never, TypeAlias, assert_never
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from omnigraph.errors import ValueFaultError, Violation, WriteRefusedError
 from omnigraph.query import typed_tree
-from omnigraph.rows.evaluator import Params, evaluate_constant
+from omnigraph.rows.evaluator import CONSTANT_ROW, Params, evaluate_constant
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.schema.property_types import (
     FLOATS,
@@ -55,7 +54,7 @@ def evaluate_assignments(
     for assign in assignments:
         name, property_type = assign.property, type_.properties[assign.property].type
         value = evaluate_constant(assign.value, params)
-        if value is None and find_faults(assign.value, _ONE_ROW, params).any():
+        if value is None and find_faults(assign.value, CONSTANT_ROW, params).any():
             raise ValueFaultError(type_.name, name)
         if value is None and not property_type.is_nullable:
             message = f"cannot assign null to non-nullable property '{name}' of {type_.name}"
@@ -81,21 +80,6 @@ def require_complete(type_: NodeType | EdgeType, given: Collection[str]) -> None
         if name not in given and not property_.type.is_nullable:
             message = f"missing required property '{name}' of {type_.name}"
             _raise_refused(message, rule="required", type_name=type_.name, property_=name)
-
-
-class _OneRow:
-    """A row that constants are evaluated at, and nothing is read of."""
-
-    num_rows = 1
-
-    def get_property(self, variable: str, name: str) -> pa.ChunkedArray:
-        raise AssertionError(f"{variable}.{name} is not constant")
-
-    def get_system_field(self, variable: str, name: typed_tree.SystemName) -> pa.ChunkedArray:
-        raise AssertionError(f"{variable}.@{name} is not constant")
-
-
-_ONE_ROW: Final = _OneRow()
 
 
 def evaluate_end(type_name: str, name: str, expr: typed_tree.Expr, params: Params) -> str:

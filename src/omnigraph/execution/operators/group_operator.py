@@ -37,11 +37,10 @@ from omnigraph.query.typed_tree import (
     Expr,
     NodeValue,
     PropertyValue,
-    SystemName,
     SystemValue,
 )
 from omnigraph.rows.comparison import Values
-from omnigraph.rows.evaluator import evaluate, evaluate_constant, is_constant
+from omnigraph.rows.evaluator import GroupColumns, evaluate_column, evaluate_constant, is_constant
 from omnigraph.rows.exact_sums import sum_floats, sum_integers
 from omnigraph.rows.group_aggregates import (
     Groups,
@@ -95,40 +94,15 @@ class GroupedRows:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class GroupColumns:
-    """Groups as expressions see them: by their columns."""
-
-    groups: GroupedRows
-    context: ExecutionContext
-
-    @property
-    def num_rows(self) -> int:
-        """How many groups there are."""
-        return self.groups.num_rows
-
-    def get_column(self, name: str) -> Values:
-        """The values of a key or of an aggregate."""
-        groups = self.groups
-        if name in groups.aggregates:
-            return groups.aggregates[name]
-        return with_one_zero(evaluate_rows(groups.get_key(name), groups.first_rows, self.context))
-
-    def get_property(self, variable: str, name: str) -> pa.ChunkedArray:
-        """Groups have no variables."""
-        raise AssertionError(f"a group has no {variable}.{name}")
-
-    def get_system_field(self, variable: str, name: SystemName) -> pa.ChunkedArray:
-        """Groups have no variables."""
-        raise AssertionError(f"a group has no {variable}.@{name}")
-
-
 def evaluate_groups(expr: Expr, groups: GroupedRows, context: ExecutionContext) -> Values:
     """The value of an expression over the columns of groups, at each of them."""
-    found = evaluate(expr, GroupColumns(groups, context), context.params)
-    if not isinstance(found, pa.Scalar):
-        return found
-    return pa.repeat(found, max(groups.num_rows, 1)).slice(0, groups.num_rows)
+
+    def get_column(name: str) -> Values:
+        if name in groups.aggregates:
+            return groups.aggregates[name]
+        return with_one_zero(evaluate_rows(groups.get_key(name), groups.first_rows, context))
+
+    return evaluate_column(expr, GroupColumns(groups.num_rows, get_column), context.params)
 
 
 class GroupAggregator:

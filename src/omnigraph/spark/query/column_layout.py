@@ -28,8 +28,7 @@ from omnigraph.query.typed_tree import (
     TextMatch,
 )
 from omnigraph.rows.columns import arrow_type_of
-from omnigraph.rows.comparison import Values
-from omnigraph.rows.evaluator import Params, evaluate
+from omnigraph.rows.evaluator import Params, evaluate_column
 from omnigraph.rows.result_types import iter_object_properties
 from omnigraph.schema.catalog import Catalog
 from omnigraph.spark.spark_types import from_wire, spark_type_of, wire_type_of
@@ -234,19 +233,10 @@ class FrameRows:
         return from_wire(self.rows[field.column], field.kind)
 
 
-def evaluate_rows(expr: Expr, rows: FrameRows, params: Params) -> Values:
-    """A value for each row."""
-    found = evaluate(expr, rows, params)
-    if not isinstance(found, pa.Scalar):
-        return found
-    # Arrow repeats a vector once or more, but not zero times.
-    return pa.repeat(found, max(rows.num_rows, 1)).slice(0, rows.num_rows)
-
-
 def filter_satisfying(rows: FrameRows, conditions: Iterable[Expr], params: Params) -> pa.Table:
     """The rows that satisfy all conditions."""
     found = rows
     for condition in conditions:
-        mask = pc.fill_null(evaluate_rows(condition, found, params), False)
+        mask = pc.fill_null(evaluate_column(condition, found, params), False)
         found = FrameRows(found.rows.filter(mask), found.layout)
     return found.rows

@@ -18,7 +18,7 @@ from omnigraph.query.ast import AggregateFunction, CompareOp
 from omnigraph.query.typed_tree import Expr, NodeValue, SystemValue, Value
 from omnigraph.rows.columns import arrow_type_of
 from omnigraph.rows.comparison import compare_constant, flatten_chunks, to_numpy
-from omnigraph.rows.evaluator import Params
+from omnigraph.rows.evaluator import Params, evaluate_column
 from omnigraph.rows.exact_sums import sum_floats
 from omnigraph.rows.group_aggregates import (
     Groups,
@@ -28,7 +28,7 @@ from omnigraph.rows.group_aggregates import (
     with_one_zero,
 )
 from omnigraph.schema.property_types import PropertyType
-from omnigraph.spark.query.column_layout import Field, FrameRows, Layout, evaluate_rows
+from omnigraph.spark.query.column_layout import Field, FrameRows, Layout
 from omnigraph.spark.spark_types import from_wire, to_wire
 
 _Floats: TypeAlias = npt.NDArray[np.float64]
@@ -106,7 +106,7 @@ class PartialAggregation:
     def run(self, table: pa.Table) -> pa.Table:
         """The groups of some rows."""
         rows = FrameRows(table, self.layout)
-        keys = [with_one_zero(evaluate_rows(key.value, rows, self.params)) for key in self.keys]
+        keys = [with_one_zero(evaluate_column(key.value, rows, self.params)) for key in self.keys]
         groups = group_rows(keys, rows.num_rows) if keys else make_single_group(rows.num_rows)
         firsts = pa.array(groups.first_rows)
         found: dict[str, pa.Array] = {}
@@ -126,7 +126,7 @@ class PartialAggregation:
         if is_never_null and measure.function is AggregateFunction.COUNT:
             return {measure.count.column: counts}
         assert measure.argument is not None
-        values = evaluate_rows(measure.argument, rows, self.params)
+        values = evaluate_column(measure.argument, rows, self.params)
         if not measure.is_sum:
             found = aggregate_groups(measure.function, values, groups)
             return {next(measure.fields).column: to_wire(found)}

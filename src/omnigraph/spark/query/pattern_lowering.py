@@ -23,12 +23,12 @@ from omnigraph.rows.comparison import (
     to_comparable,
     to_numpy,
 )
-from omnigraph.rows.evaluator import Params, evaluate_constant, is_constant
+from omnigraph.rows.evaluator import Params, evaluate_column, evaluate_constant, is_constant
 from omnigraph.rows.pushdown import SYSTEM_COLUMNS
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.schema.property_types import PropertyType
-from omnigraph.spark.query.column_layout import Field, FrameRows, Layout, Variable, evaluate_rows
+from omnigraph.spark.query.column_layout import Field, FrameRows, Layout, Variable
 from omnigraph.spark.query.partial_aggregates import (
     FinalAggregation,
     GroupFilter,
@@ -283,7 +283,7 @@ class JoinKeyStep:
         """The rows with the keys."""
         rows = FrameRows(table, self.layout)
         for key, expr in self.keys:
-            values = _compute_key_values(evaluate_rows(expr, rows, self.params), key.kind)
+            values = _compute_key_values(evaluate_column(expr, rows, self.params), key.kind)
             table = table.append_column(key.column, to_wire(values))
         return table
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -18,13 +18,12 @@ from omnigraph.query.typed_tree import (
     Expr,
     NodeObject,
     NodeValue,
-    SystemName,
 )
 from omnigraph.rows.comparison import Values, flatten_chunks, to_numpy
-from omnigraph.rows.evaluator import Params, evaluate, is_constant
+from omnigraph.rows.evaluator import GroupColumns, Params, evaluate_column, is_constant
 from omnigraph.rows.result_types import result_type_of, to_result_values
 from omnigraph.rows.whole_aggregates import is_whole_aggregate
-from omnigraph.spark.query.column_layout import Field, FrameRows, Layout, evaluate_rows
+from omnigraph.spark.query.column_layout import Field, FrameRows, Layout
 from omnigraph.spark.query.partial_aggregates import (
     FinalAggregation,
     GroupKey,
@@ -263,13 +262,13 @@ class OutputRows:
         found: dict[str, pa.Array] = {}
         for each in self.outputs:
             value = each.column.value
-            found[each.field.column] = to_wire(evaluate_rows(value, rows, self.params))
+            found[each.field.column] = to_wire(evaluate_column(value, rows, self.params))
             if isinstance(value, NodeValue):
                 sources = self.layout.object_fields_of(value).values()
                 for member, source in zip(each.members, sources, strict=True):
                     found[member.column] = flatten_chunks(table[source.column])
         for number, key in enumerate(self.keys):
-            found[f"k{number}"] = encode_sort_values(evaluate_rows(key.value, rows, self.params))
+            found[f"k{number}"] = encode_sort_values(evaluate_column(key.value, rows, self.params))
         return pa.table(found)
 
 
@@ -279,33 +278,6 @@ class GroupSteps:
 
     before: PartialAggregation | GroupArguments
     after: FinalAggregation | WholeAggregation
-
-
-@dataclass(frozen=True)
-class GroupValues:
-    """Groups as expressions see them: by their columns."""
-
-    columns: Mapping[str, Values]
-    num_rows: int
-
-    def get_column(self, name: str) -> Values:
-        """The values of a key or of an aggregate."""
-        return self.columns[name]
-
-    def get_property(self, variable: str, name: str) -> pa.ChunkedArray:
-        """Groups have no variables."""
-        raise AssertionError(f"a group has no {variable}.{name}")
-
-    def get_system_field(self, variable: str, name: SystemName) -> pa.ChunkedArray:
-        """Groups have no variables."""
-        raise AssertionError(f"a group has no {variable}.@{name}")
-
-    def evaluate(self, expr: Expr, params: Params) -> Values:
-        """A value for each group."""
-        found = evaluate(expr, self, params)
-        if not isinstance(found, pa.Scalar):
-            return found
-        return pa.repeat(found, max(self.num_rows, 1)).slice(0, self.num_rows)
 
 
 @dataclass(frozen=True)
@@ -336,14 +308,18 @@ class OutputGroups:
                 known = measured[next(numbers)]
                 found[each.field.column] = to_wire(known)
             values.setdefault(each.column.name, known)
-        groups = GroupValues(values, count)
+        groups = GroupColumns(count, values.__getitem__)
         for each in self.outputs:
             if each.field.column not in found:
-                found[each.field.column] = to_wire(groups.evaluate(each.column.value, self.params))
+                found[each.field.column] = to_wire(
+                    evaluate_column(each.column.value, groups, self.params)
+                )
         for number, key in enumerate(self.keys):
-            found[f"k{number}"] = encode_sort_values(groups.evaluate(key.value, self.params))
+            found[f"k{number}"] = encode_sort_values(
+                evaluate_column(key.value, groups, self.params)
+            )
         is_kept = np.ones(count, np.bool_)
         for condition in self.conditions:
-            is_kept &= to_numpy(groups.evaluate(condition, self.params))
+            is_kept &= to_numpy(evaluate_column(condition, groups, self.params))
         rows = pa.table(found)
         return rows if is_kept.all() else rows.filter(pa.array(is_kept))

@@ -10,7 +10,7 @@ import pyarrow as pa
 from omnigraph.query.typed_tree import AggregateValue, NodeObject, ResultType
 from omnigraph.rows.columns import arrow_type_of
 from omnigraph.rows.comparison import flatten_chunks
-from omnigraph.rows.evaluator import Params, evaluate_constant
+from omnigraph.rows.evaluator import Params, evaluate_column, evaluate_constant
 from omnigraph.rows.group_aggregates import group_rows, make_single_group, with_one_zero
 from omnigraph.rows.row_order import ValuesKey
 from omnigraph.rows.whole_aggregates import (
@@ -18,7 +18,7 @@ from omnigraph.rows.whole_aggregates import (
     aggregate_whole_groups,
     read_fraction,
 )
-from omnigraph.spark.query.column_layout import Field, FrameRows, Layout, evaluate_rows
+from omnigraph.spark.query.column_layout import Field, FrameRows, Layout
 from omnigraph.spark.query.partial_aggregates import GroupKey
 from omnigraph.spark.query.sort_encoding import encode_sort_values, sort_type_of
 from omnigraph.spark.spark_types import from_wire, to_wire
@@ -63,15 +63,15 @@ class GroupArguments:
         found: dict[str, pa.Array] = {}
         for key in self.keys:
             found[key.field.column] = to_wire(
-                with_one_zero(evaluate_rows(key.value, rows, self.params))
+                with_one_zero(evaluate_column(key.value, rows, self.params))
             )
             for field, column in key.carried:
                 found[field.column] = flatten_chunks(table[column])
         for number, call in enumerate(self.calls):
             argument, *order = self.fields_of(number)
-            found[argument.column] = to_wire(evaluate_rows(call.argument, rows, self.params))
+            found[argument.column] = to_wire(evaluate_column(call.argument, rows, self.params))
             for field, value in zip(order, call.order, strict=True):
-                found[field.column] = encode_sort_values(evaluate_rows(value, rows, self.params))
+                found[field.column] = encode_sort_values(evaluate_column(value, rows, self.params))
         return pa.table(found)
 
 
