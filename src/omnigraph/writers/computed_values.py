@@ -215,10 +215,12 @@ def bind_assignments(
     params: Params,
 ) -> RowAssignments:
     """Assignments with the values that are the same for all rows."""
-    computed = {
-        shape.columns[each.property]: each for each in assignments if not is_constant(each.value)
-    }
-    constant = [each for each in assignments if is_constant(each.value)]
+    computed, constant = dict[str, typed_tree.Assign](), list[typed_tree.Assign]()
+    for each in assignments:
+        if is_constant(each.value):
+            constant.append(each)
+        else:
+            computed[shape.columns[each.property]] = each
     values = evaluate_assignments(type_, constant, params)
     cells = {shape.columns[name]: cell for name, cell in values.items()}
     return RowAssignments(type_, shape, cells, computed, params)

@@ -100,11 +100,24 @@ def run_mutation(
 
 @dataclass(frozen=True, slots=True)
 class _UpdatedType:
-    """A type, how its rows lie, and what statements did to them so far."""
+    """A type, how its rows lie, and what statements did to them so far.
+
+    And what all updates of it ask for by a value of a column.
+    """
 
     type_: NodeType | EdgeType
     shape: TableShape
     rows: PendingRows
+    shared: dict[str, SharedRows]
+
+
+@dataclass(frozen=True, slots=True)
+class _Lookup:
+    """What an update asks for: rows with a value in a column, or those of any condition."""
+
+    updated: _UpdatedType
+    column: str | None = None
+    value: str | int = ""
 
 
 class _MutationRun:
@@ -124,7 +137,7 @@ class _MutationRun:
         self._params = params
         self._committed = committed
         self._pending: dict[TypeKey, PendingRows] = {}
-        self._updated: dict[TypeKey, _UpdatedType] = {}
+        self._updated: dict[tuple[type[_Update], str], _UpdatedType] = {}
         self._budget = MutationBudget(params.poll)
         # The deletions since the last statement of another kind.
         self._deletions: Deletions | None = None
@@ -265,7 +278,8 @@ class _MutationRun:
         self._written[type_key.kind] += 1
 
     def _update_entities(self, update: _Update) -> None:
-        updated = self._get_updated(_key_of(update))
+        lookup = self._lookups[id(update)]
+        updated, column = lookup.updated, lookup.column
         type_, shape, rows = updated.type_, updated.shape, updated.rows
         try:
             values = bind_assignments(type_, shape, update.assignments, self._params)
@@ -273,15 +287,14 @@ class _MutationRun:
             if self._update_matching(update, RowAssignments(type_, shape, {}, {}, self._params)):
                 raise
             return
-        asked = self._asked_values[id(update)]
-        shared = None if asked is None else self._shared[shape.type_key, asked[0]]
-        if asked is None or shared is None or not shared.is_worthwhile:
+        shared = None if column is None else updated.shared[column]
+        if shared is None or not shared.is_worthwhile:
             count = self._update_matching(update, values)
-        elif asked[0] == ID_COLUMN and rows.are_single:
-            count = rows.update_row(str(asked[1]), values, shared)
+        elif column == ID_COLUMN and rows.are_single:
+            count = rows.update_row(str(lookup.value), values, shared)
         else:
             blobs = [f.name for f in shape.schema if is_blob(f) and f.name not in values.columns]
-            found = rows.filter_unwritten(shared.select_rows([asked[1]]))
+            found = rows.filter_unwritten(shared.select_rows([lookup.value]))
             table = self._view.open_table(shape.type_key)
             committed = read_with_blobs(found, table, blobs, budget=self._budget)
             count = rows.update_matching(committed, update.conditions, values, self._params)
@@ -311,53 +324,47 @@ class _MutationRun:
             self._pending[type_key] = PendingRows(view.types[type_key], rows, self._committed)
         return self._pending[type_key]
 
-    def _get_updated(self, type_key: TypeKey) -> _UpdatedType:
-        if type_key not in self._updated:
+    def _get_updated(self, update: _Update) -> _UpdatedType:
+        name = type(update), update.type_name
+        if name not in self._updated:
+            kind = TypeKind.NODE if isinstance(update, typed_tree.UpdateNodes) else TypeKind.EDGE
+            type_key = TypeKey(kind, update.type_name)
             type_, shape = self._view.types[type_key], self._view.get_shape(type_key)
-            self._updated[type_key] = _UpdatedType(type_, shape, self._get_pending(type_key))
-        return self._updated[type_key]
+            self._updated[name] = _UpdatedType(type_, shape, self._get_pending(type_key), {})
+        return self._updated[name]
 
     @cached_property
-    def _asked_values(self) -> Mapping[int, tuple[str, str | int] | None]:
-        """The column and the value that each update asks for, by the identity of the statement."""
-        return {
-            id(statement): find_equality_value(
-                statement.conditions, self._get_updated(_key_of(statement)).shape, self._params
-            )
-            for statement in self._statements
-            if isinstance(statement, _UPDATES)
-        }
-
-    @cached_property
-    def _shared(self) -> Mapping[tuple[TypeKey, str], SharedRows]:
-        """What the updates of a type ask for by a value of a column."""
-        found: dict[tuple[TypeKey, str], SharedRows] = {}
+    def _lookups(self) -> Mapping[int, _Lookup]:
+        """What each update asks for, by the identity of the statement."""
+        found: dict[int, _Lookup] = {}
         for statement in self._statements:
-            asked = self._asked_values.get(id(statement))
-            if asked is None or not isinstance(statement, _UPDATES):
+            if not isinstance(statement, _UPDATES):
                 continue
-            type_key = _key_of(statement)
-            place = type_key, asked[0]
-            if place not in found:
-                found[place] = SharedRows(self._view, type_key, asked[0], self._budget)
-            found[place].add_value(asked[1])
+            updated = self._get_updated(statement)
+            asked = find_equality_value(statement.conditions, updated.shape, self._params)
+            found[id(statement)] = _Lookup(updated) if asked is None else _Lookup(updated, *asked)
+            if asked is None:
+                continue
+            column, value = asked
+            if column not in updated.shared:
+                type_key = updated.shape.type_key
+                updated.shared[column] = SharedRows(self._view, type_key, column, self._budget)
+            updated.shared[column].add_value(value)
         return found
 
     def _iter_shared_reads(self) -> Iterator[Footprint]:
-        for (type_key, column), shared in self._shared.items():
-            if not shared.is_worthwhile:
-                continue
-            reads = WHOLE
-            if column == ID_COLUMN:
-                reads = ReadSet(ids=IdSet(map(str, shared.values)))
-            elif column in (SOURCE_COLUMN, TARGET_COLUMN):
-                reads = build_edge_reads(column, pa.array(map(str, shared.values), pa.utf8()))
-            yield {str(type_key): reads}
+        for updated in self._updated.values():
+            for column, shared in updated.shared.items():
+                if shared.is_worthwhile:
+                    yield {str(updated.shape.type_key): _build_shared_reads(column, shared)}
 
 
-def _key_of(update: _Update) -> TypeKey:
-    kind = TypeKind.NODE if isinstance(update, typed_tree.UpdateNodes) else TypeKind.EDGE
-    return TypeKey(kind, update.type_name)
+def _build_shared_reads(column: str, shared: SharedRows) -> ReadSet:
+    if column == ID_COLUMN:
+        return ReadSet(ids=IdSet(map(str, shared.values)))
+    if column in (SOURCE_COLUMN, TARGET_COLUMN):
+        return build_edge_reads(column, pa.array(map(str, shared.values), pa.utf8()))
+    return WHOLE
 
 
 def _derive_entity_id(

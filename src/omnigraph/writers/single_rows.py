@@ -57,9 +57,8 @@ class SingleRow:
     def assign(self, cells: Mapping[str, Cell], computed: RowAssignments | None = None) -> None:
         """Assign cells, and what is computed from the entity as it is now."""
         if computed is not None or not self.steps:
-            columns = () if computed is None else computed.columns
             if not self.steps:
-                self.given = {*cells, *columns}
+                self.given = cells if computed is None else {*cells, *computed.columns}
             self.steps.append(_Step(dict(cells), computed))
         else:
             self.steps[-1].cells.update(cells)
