@@ -46,7 +46,7 @@ from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.spark.spark_export import ExportResult
 from omnigraph.writers.inputs import Progress
 from omnigraph.writers.maintain import IndexStatus
-from omnigraph.writers.merge.merge_choices import Prefer
+from omnigraph.writers.merge.merge_choices import Prefer, Resolve
 
 class AsyncGraph(AsyncHandle[Graph], of=Graph):
     @property
@@ -244,6 +244,7 @@ class AsyncBranch(AsyncHandle[Branch], of=Branch):
         *,
         prefer: Prefer = None,
         by: str | None = None,
+        resolve: Resolve = None,
         dry_run: Literal[True],
     ) -> MergePlan: ...
     @overload
@@ -253,6 +254,7 @@ class AsyncBranch(AsyncHandle[Branch], of=Branch):
         *,
         prefer: Prefer = None,
         by: str | None = None,
+        resolve: Resolve = None,
         delete_branch: bool = False,
         message: str | None = None,
         if_commit: Commit | str | None = None,
@@ -265,6 +267,7 @@ class AsyncBranch(AsyncHandle[Branch], of=Branch):
         *,
         prefer: Prefer = None,
         by: str | None = None,
+        resolve: Resolve = None,
     ) -> MergePlan: ...
     @overload
     async def revert(

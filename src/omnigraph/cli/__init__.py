@@ -13,6 +13,7 @@ before anything is read or written.
     command_classes    commands and groups with plain help
     command_registry   how a function becomes a command, with its option groups
     global_options     the global flags, which commands take them, and the scope of one run
+    resolution_files   files of conflicts, and of decisions on them
     shared_options     option groups that several commands share
     spark_options      the option group that selects an engine and a Spark session
     graph_access       opens the graph of a command; confirmation and interrupts around a write

@@ -25,7 +25,7 @@ from omnigraph.engine.write_results import (
 )
 from omnigraph.execution.optimizer.explain_plan import Explained, ExplainedRow
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
-from omnigraph.versioning.record import MAIN_BRANCH
+from omnigraph.versioning.record import MAIN_BRANCH, MergeDecision
 from omnigraph.writers.merge.property_rules import MixedEntity
 
 JsonObject = Mapping[str, Any]  # Any: a JSON document
@@ -44,8 +44,16 @@ def decode_commit(document: JsonObject) -> Commit:
         created_at=datetime_of(document["created_at"]),
         is_maintenance=document.get("maintenance", False),
         preferred=tuple(sorted(document.get("preferred", {}).items())),
+        decisions=tuple(map(_decode_decision, document.get("decisions", ()))),
         reverts=document.get("reverts"),
     )
+
+
+def _decode_decision(document: JsonObject) -> MergeDecision:
+    key = TypeKey(TypeKind(document["entity_kind"]), document["type_name"])
+    names = ("kind", "take", "states")
+    named = str(key), document["entity_id"], document.get("property")
+    return MergeDecision(*named, *(document[name] for name in names))
 
 
 def decode_optional_commit(document: JsonObject | None) -> Commit | None:
@@ -124,6 +132,8 @@ def decode_plan(document: JsonObject) -> MergePlan:
         done=_decode_merged(document),
         conflicts=tuple(map(decode_conflict, document["merge_conflicts"])),
         conflict_count=document["conflict_count"],
+        ours=document.get("ours_commit_id", ""),
+        theirs=document.get("theirs_commit_id", ""),
     )
 
 

@@ -11,7 +11,8 @@ from omnigraph.client.remote_states import format_state
 from omnigraph.engine.commit_loop import Terms
 from omnigraph.engine.refs import StateRef
 from omnigraph.engine.write_results import MergePlan, MergeResult
-from omnigraph.writers.merge.merge_choices import MergeBy, Prefer, build_choices
+from omnigraph.writers.merge.conflict_decisions import iter_resolver_lines
+from omnigraph.writers.merge.merge_choices import MergeBy, Prefer, Resolve, build_choices
 
 JsonObject = dict[str, Any]  # Any: a JSON document
 
@@ -29,22 +30,36 @@ class RemoteMerger:
         self._branch = branch
         self._write = write
 
-    def choose(self, prefer: Prefer, by: str | None) -> JsonObject:
+    def choose(self, prefer: Prefer, by: str | None, resolve: Resolve = None) -> JsonObject:
         """The choices of a caller, checked; what is compared is up to the server by default."""
-        found = build_choices(prefer, by or MergeBy.PROPERTY)
-        return {"prefer": None if prefer is None else dict(found.prefer), "by": by}
+        given = resolve if resolve is None or callable(resolve) else list(resolve)
+        found = build_choices(prefer, by or MergeBy.PROPERTY, given)
+        chosen = {"prefer": None if prefer is None else dict(found.prefer), "by": by}
+        return chosen if given is None else {**chosen, "resolve": given}
 
     def merge(
         self, source: StateRef, *, chosen: JsonObject, delete_branch: bool, terms: Terms
     ) -> MergeResult:
         """Bring a commit into the branch."""
+        chosen = self._ask_resolver(source, chosen)
         document = self._name_source(source) | chosen | _describe_terms(terms)
         document["delete_branch"] = delete_branch
         return decode_merge(self._write(("branches", "merge"), document))
 
     def plan(self, source: StateRef, *, chosen: JsonObject) -> MergePlan:
         """What a merge would do now."""
+        chosen = self._ask_resolver(source, chosen)
         return self._plan(("branches", "merge"), self._name_source(source) | chosen)
+
+    def _ask_resolver(self, source: StateRef, chosen: JsonObject) -> JsonObject:
+        """The choices with decisions as lines: a function is asked here, about a plan."""
+        resolver = chosen.get("resolve")
+        if not callable(resolver):
+            return chosen
+        asked = {"by": chosen["by"]}
+        plan = self._plan(("branches", "merge"), self._name_source(source) | asked)
+        header = next(plan.iter_decision_lines())
+        return {**chosen, "resolve": [header, *iter_resolver_lines(resolver, plan.conflicts)]}
 
     def revert(self, commit: StateRef, *, chosen: JsonObject, terms: Terms) -> MergeResult:
         """Undo what a commit changed, as a commit of its own."""

@@ -13,7 +13,7 @@ from omnigraph.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from omnigraph.engine.merger import Merger
-    from omnigraph.writers.merge.merge_choices import Prefer
+    from omnigraph.writers.merge.merge_choices import Prefer, Resolve
 
 
 class BranchMerges(ABC):
@@ -30,6 +30,7 @@ class BranchMerges(ABC):
         *,
         prefer: Prefer = None,
         by: str | None = None,
+        resolve: Resolve = None,
         dry_run: Literal[True],
     ) -> MergePlan: ...
 
@@ -40,6 +41,7 @@ class BranchMerges(ABC):
         *,
         prefer: Prefer = None,
         by: str | None = None,
+        resolve: Resolve = None,
         delete_branch: bool = False,
         message: str | None = None,
         if_commit: Commit | str | None = None,
@@ -53,6 +55,7 @@ class BranchMerges(ABC):
         *,
         prefer: Prefer = None,
         by: str | None = None,
+        resolve: Resolve = None,
         delete_branch: bool = False,
         message: str | None = None,
         if_commit: Commit | str | None = None,
@@ -66,23 +69,34 @@ class BranchMerges(ABC):
         Where both changed a property of an entity differently (with `by="entity"`: anything of
         it), `prefer` takes `ours` (this branch) or `theirs`, for all conflicts or by kind; without,
         and for broken rules, a MergeConflictError is raised.
+        `resolve` decides conflicts one by one: lines such as those of `plan.iter_decision_lines()`
+        with a `take`, or a function that is called with each conflict and returns one. What it
+        leaves open is for `prefer`.
         `delete_branch` ends the merged branch, unless it has got newer commits. A call repeated
         with its `key` answers with the commit of the first one, also when the branch is gone. A
         dry run writes nothing, and answers with a plan that has every conflict.
         """
         if dry_run:
             _require_no_commit(delete_branch or None, message, if_commit, key)
-            return self._merger.plan(source, chosen=self._merger.choose(prefer, by))
+            return self._merger.plan(source, chosen=self._merger.choose(prefer, by, resolve))
         terms = build_terms(if_commit, message=message, key=key)
         return self._merger.merge(
-            source, chosen=self._merger.choose(prefer, by), delete_branch=delete_branch, terms=terms
+            source,
+            chosen=self._merger.choose(prefer, by, resolve),
+            delete_branch=delete_branch,
+            terms=terms,
         )
 
     def plan_merge(
-        self, source: StateRef, *, prefer: Prefer = None, by: str | None = None
+        self,
+        source: StateRef,
+        *,
+        prefer: Prefer = None,
+        by: str | None = None,
+        resolve: Resolve = None,
     ) -> MergePlan:
         """The same as `merge` with `dry_run`."""
-        return self._merger.plan(source, chosen=self._merger.choose(prefer, by))
+        return self._merger.plan(source, chosen=self._merger.choose(prefer, by, resolve))
 
     @overload
     def revert(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import assert_never
 
@@ -14,7 +14,7 @@ from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.versioning import Bulk, Changed, ChangeSet, Maintenance, Spilled
 from omnigraph.versioning.commit_clock import time_of
-from omnigraph.versioning.record import MAIN_BRANCH, Record
+from omnigraph.versioning.record import MAIN_BRANCH, MergeDecision, Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,9 @@ class Commit:
 
     `version` counts the commits of a branch. `parents` are the ids of the commits it follows: none
     for the first one, two for a merge. A maintenance commit changed nothing a reader could see.
-    `preferred` says of a merge whose side was taken in conflicts of which kind. `key` is the
-    idempotency key of the request that made it, `reverts` the id of the commit that it undoes.
+    `preferred` says of a merge whose side was taken in conflicts of which kind, and `decisions`
+    what became of conflicts that were decided one by one. `key` is the idempotency key of the
+    request that made it, `reverts` the id of the commit that it undoes.
     """
 
     id: str
@@ -36,6 +37,7 @@ class Commit:
     created_at: datetime
     is_maintenance: bool = False
     preferred: tuple[tuple[str, str], ...] = ()
+    decisions: tuple[MergeDecision, ...] = ()
     key: str | None = None
     reverts: str | None = None
 
@@ -60,11 +62,34 @@ class Commit:
             document["message"] = self.message
         if self.preferred:
             document["preferred"] = dict(self.preferred)
+        if self.decisions:
+            document["decisions"] = [_describe_decision(each) for each in self.decisions]
         if self.reverts is not None:
             document["reverts"] = self.reverts
         if self.is_maintenance:
             document["maintenance"] = True
         return document
+
+
+def commit_about(record: Record, type_key: TypeKey, entity_id: str) -> Commit:
+    """The commit that a record made, with only the decisions on one entity."""
+    named = str(type_key), entity_id
+    own = tuple(each for each in record.decisions if (each.type_key, each.entity_id) == named)
+    return replace(commit_of(record), decisions=own)
+
+
+def _describe_decision(decision: MergeDecision) -> JsonObject:
+    kind, _, type_name = decision.type_key.partition(":")
+    named = {} if decision.property is None else {"property": decision.property}
+    return {
+        "entity_kind": kind,
+        "type_name": type_name,
+        "entity_id": decision.entity_id,
+        **named,
+        "kind": decision.kind,
+        "take": decision.take,
+        "states": decision.states,
+    }
 
 
 def commit_of(record: Record) -> Commit:
@@ -80,6 +105,7 @@ def commit_of(record: Record) -> Commit:
         created_at=datetime_of(time_of(record)),
         is_maintenance=record.is_maintenance,
         preferred=tuple(sorted(record.preferred.items())),
+        decisions=record.decisions,
         key=record.signature.key,
         reverts=record.signature.reverts,
     )

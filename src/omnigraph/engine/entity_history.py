@@ -26,7 +26,7 @@ from omnigraph.changes.type_difference import (
     encode_difference_images,
 )
 from omnigraph.changes.type_pairs import TypePair, pair_types
-from omnigraph.engine.commit import Commit, commit_of
+from omnigraph.engine.commit import Commit, commit_about
 from omnigraph.engine.entity_changes import CommitStates, load_commit_states
 from omnigraph.engine.graph_session import Session
 from omnigraph.errors import CommitNotFoundError, EntityNotFoundError
@@ -147,12 +147,12 @@ def compute_blame(
             there = given.merge_source.rename_columns(open_)
             # What the merged line does not know came to be with the merge.
             unknown = set(open_.values()) - set(there.values())
-            blamed |= dict.fromkeys(unknown, commit_of(step.record))
+            blamed |= dict.fromkeys(unknown, step.commit)
             step, open_ = given.merge_source.step, there
             continue
         # What was inserted got all its values then, the nulls too.
         for column in open_ if given.is_insert else open_.keys() & given.columns:
-            blamed[open_[column]] = commit_of(step.record)
+            blamed[open_[column]] = step.commit
         open_ = {column: name for column, name in open_.items() if blamed[name] is None}
         step = commits.find_step(step.stream, step.record.seq - 1, step.entity)
     return blamed
@@ -168,6 +168,11 @@ class _CommitStep:
     stream: Stream
     record: Record
     entity: Entity
+
+    @property
+    def commit(self) -> Commit:
+        """The commit, with what a merge decided on the entity."""
+        return commit_about(self.record, self.entity.type_key, self.entity.id)
 
 
 class _LineWalk:
@@ -265,7 +270,7 @@ def _find_version(session: Session, step: _CommitStep) -> EntityVersion | None:
         return None
     with _translate_missing_states(session, states):
         found = _find_difference(session, states, step.entity)
-        return None if found is None else _build_version(step.record, found)
+        return None if found is None else _build_version(step, found)
 
 
 def _find_states(session: Session, step: _CommitStep) -> CommitStates | None:
@@ -317,7 +322,7 @@ def _find_type_pair(session: Session, states: CommitStates, entity: Entity) -> T
     return None
 
 
-def _build_version(record: Record, found: TypeDifference) -> EntityVersion:
+def _build_version(step: _CommitStep, found: TypeDifference) -> EntityVersion:
     before, after = (decode_images(texts)[0] for texts in encode_difference_images(found))
     is_gone = found.ops[0] == Op.DELETE
     view, type_key = (found.old, found.pair.old) if is_gone else (found.new, found.pair.new)
@@ -325,7 +330,7 @@ def _build_version(record: Record, found: TypeDifference) -> EntityVersion:
     names = _map_columns(view.get_shape(type_key))
     changed = sorted(names[column] for column in _find_changed_columns(found) if column in names)
     op = Op(found.ops[0]).word
-    return EntityVersion(commit_of(record), op, before, after, tuple(changed))
+    return EntityVersion(step.commit, op, before, after, tuple(changed))
 
 
 def _map_columns(shape: TableShape) -> dict[str, str]:

@@ -34,8 +34,15 @@ from omnigraph.policy.acts import Act, Action
 from omnigraph.rows.view import View
 from omnigraph.versioning import BranchAt, Record, Retained, Stream, Transaction
 from omnigraph.versioning.record import MAIN_BRANCH
+from omnigraph.writers.key_cache import KeyCache
 from omnigraph.writers.merge.conflict_kinds import MergeAction
-from omnigraph.writers.merge.merge_choices import MergeBy, MergeChoices, Prefer, build_choices
+from omnigraph.writers.merge.merge_choices import (
+    MergeBy,
+    MergeChoices,
+    Prefer,
+    Resolve,
+    build_choices,
+)
 from omnigraph.writers.merge.merge_commit import CheckedMerge, build_merge_transaction, check_merge
 from omnigraph.writers.merge.merge_sides import MergeSides
 from omnigraph.writers.merge.three_way import merge_three_way
@@ -166,6 +173,11 @@ class PickOperation:
         assert self._found is not None, "a change is asked for after its preparation"
         return self._found
 
+    @property
+    def source(self) -> versioning.Snapshot:
+        """The state that the change leads to."""
+        return self._picked.between[1]
+
     def evaluate(self, view: View) -> _MergeState:
         """How the change stands on a view of its target."""
         picked = self._picked
@@ -212,8 +224,21 @@ def _check_merge(
     base, theirs = map(session.open_view, between)
     sides = MergeSides(base, ours=view, theirs=theirs, lineage=resources.lineage, action=action)
     with session.guard_reads(base.snapshot), session.guard_reads(theirs.snapshot):
-        merged = merge_three_way(sides, chosen, is_forward=is_forward)
-        return check_merge(merged, keys=resources.keys, is_forward=is_forward)
+        check = partial(_check_choices, sides, keys=resources.keys, is_forward=is_forward)
+        if chosen.resolve is None:
+            return check(chosen)
+        conflicts = check(replace(chosen, prefer={})).conflicts
+        chosen = chosen.decide(sides.commits, conflicts.listed)
+        checked = check(chosen)
+        again = chosen.decide_others(checked.conflicts.listed)
+        return checked if again is chosen else check(again)
+
+
+def _check_choices(
+    sides: MergeSides, chosen: MergeChoices, *, keys: KeyCache, is_forward: bool
+) -> CheckedMerge:
+    merged = merge_three_way(sides, chosen, is_forward=is_forward)
+    return check_merge(merged, keys=keys, is_forward=is_forward)
 
 
 class Merger:
@@ -223,10 +248,11 @@ class Merger:
         self._session = session
         self._stream = stream
 
-    def choose(self, prefer: Prefer, by: str | None) -> MergeChoices:
+    def choose(self, prefer: Prefer, by: str | None, resolve: Resolve = None) -> MergeChoices:
         """The choices of a caller; strict graphs merge whole entities unless asked otherwise."""
         is_strict = self._session.resources.environment.mode is Mode.STRICT
-        return build_choices(prefer, by or (MergeBy.ENTITY if is_strict else MergeBy.PROPERTY))
+        by = by or (MergeBy.ENTITY if is_strict else MergeBy.PROPERTY)
+        return build_choices(prefer, by, resolve)
 
     def merge(
         self, source: StateRef, *, chosen: MergeChoices, delete_branch: bool, terms: Terms
@@ -296,12 +322,15 @@ class Merger:
         # A plan lists conflicts of any type.
         for act in operation.list_acts(self._stream.branch):
             self._session.authorize(act, None)
-        looked = operation.evaluate(self._session.open_view(self._session.read_head(self._stream)))
+        head = self._session.read_head(self._stream)
+        looked = operation.evaluate(self._session.open_view(head))
         return MergePlan(
             outcome=looked.outcome,
             source=source,
             target=self._stream.branch,
             base=self._session.read_commit(looked.base),
+            ours=head.commit,
+            theirs=operation.source.commit,
             done=summarize_merge(looked.checked),
             conflicts=() if looked.checked is None else looked.checked.conflicts.listed,
             conflict_count=0 if looked.checked is None else looked.checked.conflicts.count,

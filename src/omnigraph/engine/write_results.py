@@ -12,6 +12,7 @@ from omnigraph.errors import EntityConflict
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.migration import MigrationPlan
 from omnigraph.schema.schema_shape import JsonObject
+from omnigraph.writers.merge.conflict_decisions import iter_conflict_lines
 
 if TYPE_CHECKING:
     from omnigraph.writers.merge.merge_commit import CheckedMerge
@@ -298,7 +299,7 @@ class MergePlan:
     """What a merge, a revert or a cherry-pick would do now, and every conflict that is in the way.
 
     `base` is the state that the target is compared with: of a revert the commit that is undone, of
-    a cherry-pick the parent of the picked one.
+    a cherry-pick the parent of the picked one. `ours` and `theirs` are the commits of both sides.
     """
 
     outcome: str
@@ -308,6 +309,8 @@ class MergePlan:
     done: MergeSummary
     conflicts: tuple[EntityConflict, ...] = ()
     conflict_count: int = 0
+    ours: str = ""
+    theirs: str = ""
 
     def __repr__(self) -> str:
         return (
@@ -320,6 +323,10 @@ class MergePlan:
         """How many entities of each type would change, by `node:Name` or `edge:Name`."""
         return {str(key): counts for key, counts in self.done.counts.items()}
 
+    def iter_decision_lines(self) -> Iterator[JsonObject]:
+        """The conflicts as lines of a resolution, none of them decided yet."""
+        return iter_conflict_lines(self.conflicts, (self.base.id, self.ours, self.theirs))
+
     def to_json(self) -> JsonObject:
         """The document of a plan."""
         return {
@@ -327,6 +334,8 @@ class MergePlan:
             "target": self.target,
             "outcome": self.outcome,
             "base": self.base.to_json(),
+            "ours_commit_id": self.ours,
+            "theirs_commit_id": self.theirs,
             "merge_conflicts": [each.to_json() for each in self.conflicts],
             "conflict_count": self.conflict_count,
             **self.done.to_json(),

@@ -53,6 +53,7 @@
     ├── RangeNotSatisfiableError      a range lies outside its blob; carries start, end and length
     ├── ConflictError                 another commit changed what this write depends on
     ├── MergeConflictError            the two sides of a merge conflict; carries the conflicts
+    ├── ResolutionStaleError          the conflicts that a resolution decides are other ones by now
     ├── PreconditionFailedError       the head of the branch is not the expected commit
     ├── SchemaMovedError              the schema in force is not the expected one
     ├── StagingExpiredError           a clean-up may have removed the staged files of a write
@@ -193,6 +194,7 @@ from omnigraph.errors.write_errors import (
     MergeConflictError,
     MigrationUnsupportedError,
     PreconditionFailedError,
+    ResolutionStaleError,
     SchemaMovedError,
     StagingExpiredError,
     UnusableKeyError,
@@ -260,6 +262,7 @@ __all__ = [
     "RemoteRefusedError",
     "RemoteUnavailableError",
     "RemoteUnsupportedError",
+    "ResolutionStaleError",
     "ResourceLimitError",
     "RunFailedError",
     "RunFencedError",

@@ -262,6 +262,24 @@ class SchemaMovedError(OmnigraphError):
         self.actual = actual
 
 
+class ResolutionStaleError(OmnigraphError):
+    """Decisions on conflicts that are other ones by now; nothing was written.
+
+    `ours` and `theirs` are the commits that the decisions were made about.
+    """
+
+    code = "resolution_stale"
+
+    def __init__(self, *, ours: str, theirs: str) -> None:
+        super().__init__(
+            f"the conflicts of {theirs} with {ours}, which the resolution decides, are other ones"
+            " by now",
+            hint="list the conflicts again, and decide what is new",
+        )
+        self.ours = ours
+        self.theirs = theirs
+
+
 class StagingExpiredError(OmnigraphError):
     """A clean-up overtook a write, which was stopped or took longer than the grace."""
 

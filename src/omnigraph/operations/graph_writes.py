@@ -203,7 +203,8 @@ def delete_tag(graph: Graph, name: str) -> JsonObject:
 def plan_merge(graph: Graph, asked: BranchMergePlanRequest) -> JsonObject:
     """What a merge would do: MergePlanOutput."""
     branch = _open_to_merge(graph, asked.source, asked.target)
-    return branch.plan_merge(asked.source, prefer=asked.prefer, by=asked.by).to_json()
+    found = branch.plan_merge(asked.source, prefer=asked.prefer, by=asked.by, resolve=asked.resolve)
+    return found.to_json()
 
 
 def merge_branch(graph: Graph, asked: BranchMergeRequest) -> JsonObject:
@@ -212,6 +213,7 @@ def merge_branch(graph: Graph, asked: BranchMergeRequest) -> JsonObject:
         asked.source,
         prefer=asked.prefer,
         by=asked.by,
+        resolve=asked.resolve,
         delete_branch=asked.delete_branch,
         message=asked.message,
         if_commit=asked.if_commit,

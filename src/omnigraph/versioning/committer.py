@@ -416,6 +416,7 @@ class Committer:
             members=transaction.members,
             merged=transaction.merged,
             preferred=transaction.preferred,
+            decisions=transaction.decisions,
             registered=tuple(e.type_key for e in effects if isinstance(e, Register)),
             dropped=tuple(e.type_key for e in effects if isinstance(e, Drop)),
             renamed={e.type_key: e.to for e in effects if isinstance(e, Rename)},

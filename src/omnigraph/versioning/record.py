@@ -133,10 +133,26 @@ NO_SIGNATURE: Final = Signature()
 
 
 @dataclass(frozen=True, slots=True)
+class MergeDecision:
+    """What a merge was given to decide on one conflict: an entity, or a property of it.
+
+    `states` is a hash of the three states that were in conflict.
+    """
+
+    type_key: str
+    entity_id: str
+    property: str | None
+    kind: str
+    take: str
+    states: str
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """One commit of a branch. `is_whole` says that `pins` are all pins, not the touched ones.
 
-    `preferred` says of a merge whose side was taken in conflicts, by their kind. `created_at`
+    `preferred` says of a merge whose side was taken in conflicts, by their kind, and `decisions`
+    what became of conflicts that were decided one by one. `created_at`
     orders commits; `made_at` is when it was made, where that differs (`commit_clock`).
     `is_fence` says that a collector made it, to take the seq that writes prepared before would
     have taken.
@@ -159,6 +175,7 @@ class Record:
     dropped: tuple[str, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)
     preferred: Mapping[str, str] = field(default_factory=dict)
+    decisions: tuple[MergeDecision, ...] = ()
     made_at: int | None = None
     is_fence: bool = False
 

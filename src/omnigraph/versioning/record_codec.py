@@ -19,6 +19,7 @@ from omnigraph.versioning.record import (
     CommitRef,
     LogEntry,
     Maintenance,
+    MergeDecision,
     Record,
     Signature,
     Spilled,
@@ -128,6 +129,7 @@ def _encode_record(record: Record) -> dict[str, object]:
         "schema": record.schema,
         "merge": encode_ref(record.merged) if record.merged else None,
         "preferred": dict(record.preferred),
+        "decisions": [_encode_decision(each) for each in record.decisions],
         "registered": record.registered,
         "dropped": record.dropped,
         "renamed": dict(record.renamed),
@@ -167,7 +169,24 @@ def _decode_record(fields: Fields, stream: str, seq: int) -> Record:
         dropped=fields.get_texts("dropped"),
         renamed=fields.get_child_or_empty("renamed").get_texts_by_name(),
         preferred=fields.get_child_or_empty("preferred").get_texts_by_name(),
+        decisions=tuple(map(_decode_decision, fields.get_children("decisions"))),
         made_at=fields.get_integer("made_at") if fields.has_field("made_at") else None,
+    )
+
+
+def _encode_decision(decision: MergeDecision) -> dict[str, object]:
+    named = {"type": decision.type_key, "id": decision.entity_id, "property": decision.property}
+    return {**named, "kind": decision.kind, "take": decision.take, "states": decision.states}
+
+
+def _decode_decision(fields: Fields) -> MergeDecision:
+    return MergeDecision(
+        type_key=fields.get_text("type"),
+        entity_id=fields.get_text("id"),
+        property=fields.get_optional_text("property"),
+        kind=fields.get_text("kind"),
+        take=fields.get_text("take"),
+        states=fields.get_text("states"),
     )
 
 

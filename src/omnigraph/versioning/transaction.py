@@ -31,6 +31,7 @@ from omnigraph.versioning.record import (
     ChangeSet,
     CommitRef,
     Maintenance,
+    MergeDecision,
     Signature,
     Spilled,
 )
@@ -75,6 +76,7 @@ class Transaction:
     schema: str | None = None
     merged: CommitRef | None = None
     preferred: Mapping[str, str] = field(default_factory=dict)
+    decisions: tuple[MergeDecision, ...] = ()
     signature: Signature = NO_SIGNATURE
     members: int = 1
     is_fence: bool = False

@@ -99,6 +99,18 @@ class ExplainOutput(Answer):
     graph_commit_id: str
 
 
+class MergeDecisionOutput(Answer):
+    """What a merge was given to decide on a conflict; `states` is a hash of what conflicted."""
+
+    entity_kind: EntityKindOutput
+    type_name: str
+    entity_id: str
+    property: str | None = None
+    kind: str
+    take: str
+    states: str
+
+
 class CommitOutput(Answer):
     """A commit; the branch of one of `main` is null."""
 
@@ -111,6 +123,7 @@ class CommitOutput(Answer):
     created_at: Int64 = Field(description="Microseconds since 1970 in UTC.")
     message: str | None = None
     preferred: dict[str, str] | None = None
+    decisions: list[MergeDecisionOutput] | None = None
     reverts: str | None = None
     maintenance: bool | None = None
 
@@ -349,6 +362,8 @@ class MergePlanOutput(Answer):
     target: str
     outcome: BranchMergeOutcome | CommitPickOutcome
     base: CommitOutput
+    ours_commit_id: str
+    theirs_commit_id: str
     merge_conflicts: list[MergeConflictOutput]
     conflict_count: UInt64
     changes: list[MergedTypeOutput]

@@ -124,6 +124,9 @@ class BranchMergeRequest(Request):
     delete_branch: bool = False
     prefer: str | dict[str, str] | None = None
     by: str | None = None
+    resolve: list[JsonObject] | None = Field(
+        None, description="Decisions on conflicts, as the lines of a resolution."
+    )
     message: str | None = None
     if_commit: str | None = None
     key: str | None = None
@@ -136,6 +139,9 @@ class BranchMergePlanRequest(ClosedRequest):
     target: str | None = None
     prefer: str | dict[str, str] | None = None
     by: str | None = None
+    resolve: list[JsonObject] | None = Field(
+        None, description="Decisions on conflicts, as the lines of a resolution."
+    )
 
 
 class CommitPickPlanRequest(ClosedRequest):

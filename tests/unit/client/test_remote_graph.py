@@ -95,6 +95,27 @@ def test_an_export_is_loaded_back_and_a_blob_is_read_in_ranges(graph: Graph) -> 
     assert b"".join(fork.export()) == lines
 
 
+def test_conflicts_are_decided_by_lines_or_a_function(graph: Graph) -> None:
+    main, review = graph.branch(), graph.create_branch("review")
+    for branch, age in ((main, 50), (review, 60)):
+        branch.mutate(f'query q() {{ update Person set {{ age: {age} }} where name = "ada" }}')
+    lines = list(main.plan_merge(review).iter_decision_lines())
+    assert (lines[1]["ours"], lines[1]["theirs"]) == (50, 60)
+    decided = [lines[0], {**lines[1], "take": "theirs"}]
+    assert main.plan_merge(review, resolve=decided).conflict_count == 0
+    main.merge(review, resolve=lambda _: {"age": {"value": 55}})
+    assert main.query(NAMES).to_pylist()[0] == {"name": "ada", "age": 55}
+    [decision] = main.head.decisions
+    assert (decision.entity_id, decision.property, decision.take) == ("ada", "age", "value")
+    blamed = main.blame("Person", "ada")["age"]
+    assert blamed is not None
+    assert blamed.decisions == (decision,)
+    for branch, age in ((main, 51), (review, 61)):
+        branch.mutate(f'query q() {{ update Person set {{ age: {age} }} where name = "ada" }}')
+    with pytest.raises(errors.ResolutionStaleError):
+        main.merge(review, resolve=decided)
+
+
 def test_a_review_has_its_changes_when_its_base_is_merged_or_cleaned_up(tmp_path: Path) -> None:
     with serve_people(tmp_path) as running, omnigraph.connect(f"{running.url}/graphs/people") as it:
         main, review = it.branch(), it.create_branch("review")

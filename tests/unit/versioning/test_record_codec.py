@@ -22,6 +22,7 @@ from omnigraph.versioning.record import (
     CommitRef,
     LogEntry,
     Maintenance,
+    MergeDecision,
     Record,
     Signature,
     Spilled,
@@ -52,6 +53,10 @@ RECORD = Record(
     dropped=("node:Old",),
     renamed={"node:A": "node:B"},
     preferred={"divergent_update": "theirs"},
+    decisions=(
+        MergeDecision("node:A", "ada", "age", "divergent_update", "value", "5d1e"),
+        MergeDecision("edge:E", "e1", None, "orphan_edge", "delete", "77aa"),
+    ),
 )
 CLOSE = Close("review.5f", "review", 89, 1763195000120000, "ada")
 

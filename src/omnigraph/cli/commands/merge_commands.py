@@ -10,6 +10,7 @@ from omnigraph.cli.command_errors import FAILED
 from omnigraph.cli.command_registry import WRITE_FLAGS, register_command
 from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import echo_write, handle_interrupts, open_graph
+from omnigraph.cli.resolution_files import ResolutionFiles
 from omnigraph.cli.shared_options import (
     BRANCH,
     COMMIT,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from omnigraph.engine import MergePlan
 
 _UNSURE = "look at `omnigraph commit list` to see whether it happened"
+_SOURCE_HELP = "The branch, a tag, the id of a commit, or a version or a time of main."
 _DRY_RUN = Annotated[
     bool, typer.Option("--dry-run", help="Only say what would happen, with every conflict.")
 ]
@@ -58,13 +60,8 @@ def register(app: typer.Typer) -> None:
 
 def merge(  # noqa: PLR0913 — one parameter for each option
     scope: Scope,
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="SOURCE",
-            help="The branch, a tag, the id of a commit, or a version or a time of main.",
-        ),
-    ],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help=_SOURCE_HELP)],
+    files: ResolutionFiles,
     target: Annotated[
         str, typer.Option("--into", metavar="NAME", help="The branch that is merged into.")
     ] = MAIN_BRANCH,
@@ -82,17 +79,22 @@ def merge(  # noqa: PLR0913 — one parameter for each option
     """Bring what a branch changed into another one, in one commit."""
     _require_no_commit(is_dry_run, is_deleted or None, message, if_commit, key)
     address, preferred = scope.resolve_address(), _parse_preferences(prefer, by)
+    resolve = files.read_decisions()
     with open_graph(scope, address) as graph:
         branch = graph.branch(target)
-        if is_dry_run:
-            _show_plan(branch.plan_merge(source, prefer=preferred, by=by), is_json=is_json)
-            return
+        if is_dry_run or files.are_wanted:
+            planned = branch.plan_merge(source, prefer=preferred, by=by, resolve=resolve)
+            files.write_conflicts(planned)
+            if is_dry_run or planned.conflict_count:
+                _show_plan(planned, is_json=is_json)
+                return
         echo_write(scope, "branch merge", address)
         with handle_interrupts(lambda: _UNSURE):
             result = branch.merge(
                 source,
                 prefer=preferred,
                 by=by,
+                resolve=resolve,
                 delete_branch=is_deleted,
                 message=message,
                 if_commit=if_commit,

@@ -15,6 +15,7 @@ from omnigraph.cli.command_errors import fail
 from omnigraph.cli.command_registry import READ_FLAGS, WRITE_FLAGS, register_command
 from omnigraph.cli.global_options import Capability, Scope
 from omnigraph.cli.graph_access import NOTHING_WRITTEN, guard_write, handle_interrupts, open_graph
+from omnigraph.cli.resolution_files import ResolutionFiles
 from omnigraph.cli.shared_options import (
     DRY_RUN,
     IF_COMMIT,
@@ -415,7 +416,9 @@ def write_statement(scope: Scope, statement: Statement, *, is_json: bool) -> Non
             branch_commands.delete(scope, name.text, is_json=is_json)
         case BranchMerge(name, into):
             target = MAIN_BRANCH if into is None else into.text
-            merge_commands.merge(scope, name.text, target=target, is_json=is_json)
+            merge_commands.merge(
+                scope, name.text, ResolutionFiles(), target=target, is_json=is_json
+            )
         case BranchList() | Show() | Explain():
             fail("the statement reads", hint="run it with `omnigraph query`")
         case _:

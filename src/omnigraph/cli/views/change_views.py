@@ -64,6 +64,7 @@ def print_block(block: Block) -> None:
 def format_version(version: EntityVersion, entity: EntityChange) -> Iterator[str]:
     """One version of an entity: its commit, and what differs."""
     yield _format_commit(version.commit)
+    yield from (f"{_STEP}decided {each}" for each in _format_decisions(version.commit, None))
     yield from (f"{_STEP}{line}" for line in _format_change(entity))
 
 
@@ -74,10 +75,20 @@ def format_blame(blamed: dict[str, Commit | None], values: dict[str, object]) ->
             name,
             _format_value(values.get(name)),
             "(cleaned up)" if commit is None else _format_commit(commit),
+            "" if commit is None else ", ".join(_format_decisions(commit, name)),
         )
         for name, commit in sorted(blamed.items())
     ]
     yield from align_columns(rows)
+
+
+def _format_decisions(commit: Commit, name: str | None) -> list[str]:
+    """What a merge was given to decide on the entity, or on one property of it."""
+    return [
+        f"{each.take}{'' if each.property is None else f' of {each.property}'} in {each.kind}"
+        for each in commit.decisions
+        if name is None or each.property in (None, name)
+    ]
 
 
 def _iter_changes(first: ChangesPage, pages: Iterator[ChangesPage]) -> Iterator[EntityChange]:

@@ -14,6 +14,9 @@ a cherry-pick and a revert differ only in their base and their source.
     counted_bases     where the counters of both sides stood, also after merges crosswise
     joined_values     the merge rules: one value of two
     conflict_kinds    the kinds of conflicts, the preferred side of each, and their messages
+    conflict_decisions  decisions on conflicts as lines and as data
+    decided_sides     whose state or value decisions take
+    decided_rows      values that no side has, and deletions, in the change of a merge
     merge_choices     what the caller decides: by property or entity, and whose side counts
     merge_conflicts   schema, row and rule conflicts as one list, with the states of all sides
     tightened_rules   entities of one side that contradict a rule which the other side added

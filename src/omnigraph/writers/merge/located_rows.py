@@ -17,10 +17,11 @@ from omnigraph.changes.type_pairs import ColumnPair, is_heavy
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.rows.comparison import to_numpy
 from omnigraph.rows.view import View
-from omnigraph.schema.accepted_schema import TypeKind
-from omnigraph.storage.tables.row_ids import ROW_ID
+from omnigraph.schema.accepted_schema import TypeKey, TypeKind
+from omnigraph.storage.tables.row_ids import ROW_ADDRESS, ROW_ID
 from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.writers.graph_change import copies_schema_of
 from omnigraph.writers.merge.merge_sides import MergeSides
 from omnigraph.writers.merge.merged_schema import MergedType, SideType, conform_rows
 
@@ -114,6 +115,20 @@ def read_columns(side: LocatedRows, shape: TableShape, names: Sequence[str]) -> 
         spread = np.cumsum(side.is_there) - 1
         found = found.take(pa.array(spread, mask=~side.is_there))
     return pa.table([found[name] for name in names], schema=fields)
+
+
+def read_copies(type_key: TypeKey, ids: pa.Array, ours: LocatedRows, places: Places) -> pa.Table:
+    """The committed copies of the entities at some places, as far as ours has them."""
+    known = places[ours.is_there[places]]
+    if not len(known):
+        return copies_schema_of(type_key).empty_table()
+    row_ids = ours.select_row_ids(known)
+    rows = pa.table([ids.take(pa.array(known)), row_ids], [ID_COLUMN, ROW_ID])
+    if type_key.kind is TypeKind.EDGE:
+        names = [ROW_ADDRESS, SOURCE_COLUMN, TARGET_COLUMN]
+        read = ours.table.take(row_ids, columns=names)
+        rows = pa.table([*rows.columns, *read.columns], schema=copies_schema_of(type_key))
+    return rows
 
 
 def locate_rows(view: View, there: SideType | None, ids: pa.Array) -> LocatedRows:

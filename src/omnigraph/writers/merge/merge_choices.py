@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeAlias
 
-from omnigraph.errors import InvalidArgumentError
-from omnigraph.writers.merge.conflict_kinds import parse_preferences
+from omnigraph.errors import EntityConflict, InvalidArgumentError
+from omnigraph.schema.accepted_schema import TypeKey
+from omnigraph.versioning.record import MergeDecision
+from omnigraph.writers.merge.conflict_decisions import (
+    ConflictedCommits,
+    Decision,
+    OpenConflicts,
+    Resolution,
+    Resolver,
+    ask_resolver,
+    digest_conflicts,
+    may_mend,
+    parse_resolution,
+    refuse_decision,
+    require_same_conflicts,
+)
+from omnigraph.writers.merge.conflict_kinds import PREFERABLE, parse_preferences
 
 Prefer: TypeAlias = str | Mapping[str, str] | None
+# Lines of decisions, or a function that is asked for each conflict.
+Resolve: TypeAlias = Iterable[Mapping[str, object]] | Resolver | None
 
 
 class MergeBy(StrEnum):
@@ -22,14 +39,70 @@ class MergeBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MergeChoices:
-    """How a merge decides: `prefer` is the side to take by kind of conflict."""
+    """How a merge decides: `prefer` is the side to take by kind of conflict.
+
+    `resolve` are the decisions that a caller gave, or is asked for. `decisions` are those of them
+    that were found to be about a conflict, and `recorded` is how the commit keeps them; the others
+    must be about conflicts that come up when these are decided.
+    """
 
     prefer: Mapping[str, str] = field(default_factory=dict)
     by: MergeBy = MergeBy.PROPERTY
+    resolve: Resolution | Resolver | None = None
+    decisions: tuple[Decision, ...] = ()
+    recorded: tuple[MergeDecision, ...] = ()
+    others: tuple[Decision, ...] = ()
+
+    def list_decisions(self, type_key: TypeKey) -> tuple[Decision, ...]:
+        """The decisions on entities of a type."""
+        return tuple(each for each in self.decisions if each.type_key == type_key)
+
+    def decide(
+        self, commits: tuple[str, str, str], conflicts: Sequence[EntityConflict]
+    ) -> MergeChoices:
+        """The choices with decisions on the conflicts between the base, ours and theirs."""
+        if self.resolve is None:
+            return self
+        asked = self.resolve
+        found = asked if isinstance(asked, Resolution) else ask_resolver(asked, conflicts)
+        require_same_conflicts(found, ConflictedCommits(*commits, digest_conflicts(conflicts)))
+        return self._match(found.decisions, conflicts)
+
+    def decide_others(self, conflicts: Sequence[EntityConflict]) -> MergeChoices:
+        """The choices with decisions on conflicts that came up when the others were decided."""
+        rules = [each for each in conflicts if each.kind not in PREFERABLE]
+        others = self.others
+        if callable(self.resolve):
+            others = ask_resolver(self.resolve, rules).decisions
+        if not others:
+            return self
+        chosen = self._match(others, rules)
+        for each in chosen.others:
+            raise refuse_decision(each)
+        return chosen
+
+    def _match(
+        self, decisions: Sequence[Decision], conflicts: Sequence[EntityConflict]
+    ) -> MergeChoices:
+        open_ = OpenConflicts(conflicts)
+        matched = [(each, open_.match(each)) for each in decisions]
+        others = tuple(each for each, recorded in matched if recorded is None)
+        for each in others:
+            if not may_mend(each):
+                raise refuse_decision(each)
+        known = tuple(each for each, recorded in matched if recorded is not None)
+        recorded = tuple(recorded for _, recorded in matched if recorded is not None)
+        return replace(
+            self,
+            decisions=(*self.decisions, *known),
+            recorded=(*self.recorded, *recorded),
+            others=others,
+        )
 
 
-def build_choices(prefer: Prefer, by: str) -> MergeChoices:
+def build_choices(prefer: Prefer, by: str, resolve: Resolve = None) -> MergeChoices:
     """The choices of a caller, checked."""
     if by not in tuple(MergeBy):
         raise InvalidArgumentError("by", f"'{by}' is neither 'property' nor 'entity'")
-    return MergeChoices(parse_preferences(prefer), MergeBy(by))
+    asked = resolve if resolve is None or callable(resolve) else parse_resolution(resolve)
+    return MergeChoices(parse_preferences(prefer), MergeBy(by), asked)

@@ -108,6 +108,7 @@ def build_merge_transaction(
         footprint=unite_footprints([made.footprint, merged.reads, whole]),
         merged=source,
         preferred=merged.preferred,
+        decisions=merged.decisions,
     )
 
 

@@ -35,6 +35,12 @@ class MergeSides:
     lineage: Lineage
     action: MergeAction = MergeAction.MERGE
 
+    @property
+    def commits(self) -> tuple[str, str, str]:
+        """The ids of the commits of all three."""
+        base, ours, theirs = (each.snapshot for each in (self.base, self.ours, self.theirs))
+        return base.commit, ours.commit, theirs.commit
+
     @cached_property
     def do_theirs_descend(self) -> bool:
         """Whether the base is one of the first parents of theirs.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -89,6 +90,11 @@ class PartOutcomes:
     is_joined: Mask
     joined: pa.Array | None = None
 
+    @property
+    def masks(self) -> dict[str, Any]:  # Any: keywords of `replace`
+        """All masks by name."""
+        return {name: each for name, each in vars(self).items() if name.startswith("is_")}
+
 
 @dataclass(frozen=True, slots=True)
 class MixedEntity:
@@ -151,6 +157,21 @@ class MixedRows:
             for part in self.parts
         )
         return replace(self, parts=tuple(parts))
+
+    def select_rows(self, is_kept: Mask) -> MixedRows:
+        """The same without some of the rows."""
+        if is_kept.all():
+            return self
+        kept = pa.array(is_kept)
+        parts = (
+            replace(
+                part,
+                **{name: mask[is_kept] for name, mask in part.masks.items()},
+                joined=None if part.joined is None else part.joined.filter(kept),
+            )
+            for part in self.parts
+        )
+        return MixedRows(self.places[is_kept], tuple(parts))
 
     def _fold(self, masks: list[Mask]) -> Mask:
         found: Mask = np.logical_or.reduce([np.zeros(len(self.places), np.bool_), *masks])

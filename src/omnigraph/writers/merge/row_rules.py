@@ -19,16 +19,9 @@ import pyarrow.compute as pc
 from omnigraph.changes.type_pairs import is_heavy
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.rows.view import table_types_of
-from omnigraph.schema.accepted_schema import TypeKind
 from omnigraph.storage.tables.pins import Pin
-from omnigraph.storage.tables.row_ids import ROW_ADDRESS, ROW_ID
 from omnigraph.versioning.effects import ID_COLUMN
-from omnigraph.writers.graph_change import (
-    COPIES,
-    EDGE_COPIES,
-    TypeChange,
-    WriteMode,
-)
+from omnigraph.writers.graph_change import TypeChange, WriteMode
 from omnigraph.writers.merge.conflict_kinds import (
     DELETE_VS_UPDATE,
     DIVERGENT_INSERT,
@@ -36,6 +29,7 @@ from omnigraph.writers.merge.conflict_kinds import (
     THEIRS,
 )
 from omnigraph.writers.merge.counted_bases import find_counter_base, list_counters
+from omnigraph.writers.merge.decided_sides import DecidedSides
 from omnigraph.writers.merge.located_rows import (
     LocatedRows,
     Mask,
@@ -44,6 +38,7 @@ from omnigraph.writers.merge.located_rows import (
     locate_on_ours,
     locate_on_theirs,
     locate_rows,
+    read_copies,
 )
 from omnigraph.writers.merge.merge_choices import MergeBy, MergeChoices
 from omnigraph.writers.merge.merge_sides import MergeSides
@@ -119,12 +114,18 @@ def resolve_rows(
     kinds = _classify_conflicts(rows, is_conflict)
     mixed = _mix_conflicts(type_, rows, is_conflict, choices)
     kinds[mixed.places[~mixed.is_conflict]] = -1
+    decided = DecidedSides(choices.list_decisions(type_.key), changed, rows)
+    whole = np.where(kinds >= 0, decided.whole, "")
+    mixed = mixed.select_rows(whole[mixed.places] == "")
     sides_of = np.array([choices.prefer.get(kind, "") for kind in (*KINDS, "")])[kinds]
+    sides_of = np.where(whole == "", sides_of, whole)
     is_theirs, is_decided = sides_of == THEIRS, sides_of != ""
+    mixed = decided.decide_parts(mixed, type_)
     mixed = mixed.decide_sides(is_theirs[mixed.places], is_decided[mixed.places])
     is_taken = ~is_ours_changed | ((kinds >= 0) & is_theirs)
     is_taken[mixed.places] = False
     is_open = (kinds >= 0) & ~is_decided
+    is_open[mixed.places] = mixed.is_open
     return RowOutcomes(type_, changed, rows, is_taken, is_open, kinds, mixed)
 
 
@@ -202,7 +203,9 @@ def build_type_change(verdicts: RowOutcomes, *, adopted: Pin | None) -> TypeChan
         mode=WriteMode.UPSERT,
         rows=_read_written_rows(verdicts, is_light=adopted is not None),
         deleted=verdicts.ids.take(pa.array(deleted)),
-        known_copies=_build_copies(verdicts, np.concatenate([written, deleted])),
+        known_copies=read_copies(
+            verdicts.type_.key, verdicts.ids, verdicts.ours, np.concatenate([written, deleted])
+        ),
         adopted=adopted,
     )
 
@@ -233,18 +236,3 @@ def _read_rows(verdicts: RowOutcomes, places: Places, *, is_light: bool) -> pa.T
     shaped = conform_rows(found, side.side_type, shape)
     fields = [shape.schema.field(name) for name in kept]
     return pa.table([shaped[name] for name in kept], schema=pa.schema(fields))
-
-
-def _build_copies(verdicts: RowOutcomes, places: Places) -> pa.Table:
-    """The copies of ours that the change replaces or ends."""
-    is_edge = verdicts.type_.key.kind is TypeKind.EDGE
-    known = places[verdicts.ours.is_there[places]]
-    if not len(known):
-        return (EDGE_COPIES if is_edge else COPIES).empty_table()
-    row_ids = verdicts.ours.select_row_ids(known)
-    rows = pa.table([verdicts.ids.take(pa.array(known)), row_ids], [ID_COLUMN, ROW_ID])
-    if is_edge:
-        names = [ROW_ADDRESS, SOURCE_COLUMN, TARGET_COLUMN]
-        read = verdicts.ours.table.take(row_ids, columns=names)
-        rows = pa.table([*rows.columns, *read.columns], schema=EDGE_COPIES)
-    return rows

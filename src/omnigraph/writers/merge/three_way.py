@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, assert_never
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.changes.change_candidates import find_candidates, read_bulk_ids
 from omnigraph.changes.type_difference import Counts
 from omnigraph.changes.type_pairs import TypePair, pair_types
 from omnigraph.errors import HistoryGoneError
+from omnigraph.rows.view import table_types_of
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.storage.tables.lance_tables import Tables
 from omnigraph.storage.tables.pins import Pin
-from omnigraph.versioning.footprint import ReadSet
+from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.versioning.footprint import ReadSet, unite_footprints
 from omnigraph.versioning.id_sets import IdSet
-from omnigraph.versioning.record import Bulk, Changed, ChangeSet, Maintenance, Record, Spilled
+from omnigraph.versioning.record import (
+    Bulk,
+    Changed,
+    ChangeSet,
+    Maintenance,
+    MergeDecision,
+    Record,
+    Spilled,
+)
 from omnigraph.writers import prepare
-from omnigraph.writers.graph_change import GraphChange
+from omnigraph.writers.graph_change import GraphChange, TypeChange
+from omnigraph.writers.merge.conflict_decisions import Decision
+from omnigraph.writers.merge.decided_rows import EDITS, edit_type_change
 from omnigraph.writers.merge.merge_choices import MergeChoices
 from omnigraph.writers.merge.merge_conflicts import (
     MergeConflicts,
@@ -70,6 +83,7 @@ class MergedChange:
     preferred: Mapping[str, str]
     mixed: MixedEntities
     conflicts: MergeConflicts
+    decisions: tuple[MergeDecision, ...] = ()
 
 
 def merge_three_way(
@@ -80,10 +94,18 @@ def merge_three_way(
     schema = merge_view_schemas(sides.base, sides.ours, sides.theirs, by_name=by_name)
     forwarded = find_fast_forwards(sides, schema) if is_forward else {}
     verdicts = list(_iter_outcomes(sides, schema, choices, known=forwarded))
-    pins = {key: find_adoptable(type_, schema, sides) for key, type_ in schema.types.items()}
+    edits = _list_edits(choices)
+    pins = {
+        key: None if key in edits else find_adoptable(type_, schema, sides)
+        for key, type_ in schema.types.items()
+    }
     changes = {
         each.type_.key: build_type_change(each, adopted=pins[each.type_.key]) for each in verdicts
     }
+    for key, decisions in edits.items():
+        declared = table_types_of(schema.accepted.catalog)[key]
+        own = changes.get(key)
+        changes[key] = edit_type_change(own, declared, schema.types[key], sides, decisions)
     change = {key: each for key, each in changes.items() if each is not None}
     new = (key for key, type_ in schema.types.items() if type_.ours is None)
     used = set().union(*(each.list_preferred(choices.prefer) for each in verdicts))
@@ -93,14 +115,47 @@ def merge_three_way(
         change=change,
         adopted={key: pin for key in (*forwarded, *change, *new) if (pin := pins[key]) is not None},
         forwarded=forwarded,
-        counts=_count_types(sides, schema, verdicts, forwarded),
-        reads=dict(_iter_reads(verdicts)),
+        counts=_count_types(sides, schema, verdicts, forwarded)
+        | {key: _count_edited(changes[key]) for key in edits},
+        reads=unite_footprints([dict(_iter_reads(verdicts)), _read_edited(schema, edits)]),
         preferred={kind: choices.prefer[kind] for kind in sorted(used)},
         mixed=_list_mixed(verdicts),
+        decisions=choices.recorded,
         conflicts=join_conflicts(
             [list_schema_conflicts(schema.conflicts), list_row_conflicts(verdicts, sides.action)]
         ),
     )
+
+
+def _list_edits(choices: MergeChoices) -> dict[TypeKey, list[Decision]]:
+    """The decisions that no side has, by type."""
+    found: dict[TypeKey, list[Decision]] = {}
+    for each in choices.decisions:
+        if each.take in EDITS:
+            found.setdefault(each.type_key, []).append(each)
+    return found
+
+
+def _count_edited(change: TypeChange | None) -> Counts:
+    """What happens to a type after decisions."""
+    if change is None or change.known_copies is None:
+        return Counts()
+    is_there = pc.is_in(change.written, value_set=change.known_copies[ID_COLUMN])
+    updated = pc.sum(is_there).as_py() or 0
+    return Counts(len(change.rows) - updated, updated, len(change.deleted))
+
+
+def _read_edited(
+    schema: MergedSchema, edits: Mapping[TypeKey, Sequence[Decision]]
+) -> dict[str, ReadSet]:
+    """What decisions depend on in ours: the entities that they are about."""
+    found = {}
+    for key, decisions in edits.items():
+        ours = schema.types[key].ours
+        if ours is not None:
+            ids = pa.array(sorted({each.entity_id for each in decisions}), pa.utf8())
+            found[str(ours.key)] = ReadSet(ids=IdSet(ids))
+    return found
 
 
 def _iter_outcomes(
