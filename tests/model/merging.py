@@ -171,11 +171,11 @@ def _values(type_: NodeType | EdgeType) -> list[set[str]]:
     values = [{name} for name in type_.properties]
     if isinstance(type_, EdgeType):
         values.append({"@src", "@dst"})
-    for property_ in type_.properties.values():
-        if property_.embed is not None:
-            joined = {property_.name, property_.embed.source}
-            near = [each for each in values if each & joined]
-            values = [each for each in values if each not in near] + [set().union(*near)]
+    embedded = [each for each in type_.properties.values() if each.embed is not None]
+    groups = [{each.name, each.embed.source} for each in embedded if each.embed is not None]
+    for joined in (*groups, *map(set, type_.constraints.together)):
+        near = [each for each in values if each & joined]
+        values = [each for each in values if each not in near] + [set().union(*near)]
     return values
 
 

@@ -284,6 +284,7 @@ def _decode_constraints(
         key=keys[0] if keys else None,
         uniques=tuple(members for kind, members in written if kind is ConstraintKind.UNIQUE),
         indexes=tuple(members for kind, members in written if kind is ConstraintKind.INDEX),
+        together=tuple(members for kind, members in written if kind is ConstraintKind.TOGETHER),
         ranges=tuple(_decode_range(content) for shown, content in contents if shown == "Range"),
         checks=tuple(
             Check(_decode_name(content["property"]), _require_text(content["pattern"]))

@@ -85,7 +85,10 @@ class AcceptedSchema:
         if any(edge.key is not None for edge in self.catalog.edges.values()):
             found.add(EDGE_KEYS)
         properties = (each for _, type_ in types_of(self.catalog) for each in properties_of(type_))
-        if any(declared.merge is not None for declared in properties):
+        has_rules = any(declared.merge is not None for declared in properties)
+        nodes, edges = self.catalog.nodes.values(), self.catalog.edges.values()
+        constraints = (type_.constraints for types in (nodes, edges) for type_ in types)
+        if has_rules or any(each.together for each in constraints):
             found.add(MERGE_RULES)
         return tuple(sorted(found))
 

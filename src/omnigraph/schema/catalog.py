@@ -26,6 +26,7 @@ class ConstraintKind(StrEnum):
     INDEX = "index"
     RANGE = "range"
     CHECK = "check"
+    TOGETHER = "together"
 
 
 class MergeRule(StrEnum):
@@ -104,8 +105,10 @@ class Constraints:
     indexes: tuple[tuple[str, ...], ...] = ()
     ranges: tuple[Range, ...] = ()
     checks: tuple[Check, ...] = ()
-    # The keys, uniques and indexes written in the body (not on a property), with their members.
+    # The constraints with members written in the body (not on a property), with their members.
     body: tuple[tuple[ConstraintKind, tuple[str, ...]], ...] = ()
+    # Properties that a merge takes as one value.
+    together: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)

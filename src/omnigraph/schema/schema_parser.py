@@ -11,6 +11,7 @@ from omnigraph.lang.lexer import Comment, Mode, Token, TokenKind, decode_source,
 from omnigraph.lang.source_text import Source, Span
 from omnigraph.lang.token_cursor import Cursor, ParseFailure
 from omnigraph.schema import ast
+from omnigraph.schema.catalog import ConstraintKind
 from omnigraph.schema.property_types import DECLARED_SCALARS, Scalar
 from omnigraph.schema.schema_dialect_hints import (
     DECLARATION_HINTS,
@@ -359,6 +360,9 @@ class _SchemaParser(SchemaReader):
     def _parse_constraint(self) -> ast.Constraint:
         start = self._cursor.expect("@")
         name = self._expect_identifier("a constraint name")
+        if name.text == ConstraintKind.TOGETHER and self._is_strict:
+            message = "@together goes beyond the reference language, which strict mode refuses"
+            self._cursor.report(self._build_span(start), message, code="Q006")
         self._cursor.expect("(")
         arguments = [self._parse_constraint_argument()]
         while self._cursor.accept(","):

@@ -89,11 +89,13 @@ class SchemaReader:
 
     def _is_at_constraint(self) -> bool:
         cursor = self._cursor
-        return (
-            cursor.is_at("@")
-            and cursor.peek().text in CONSTRAINT_NAMES
-            and cursor.peek(2).text == "("
-        )
+        if not cursor.is_at("@") or cursor.peek(2).text != "(":
+            return False
+        if cursor.peek().text == ConstraintKind.TOGETHER:
+            # With one value it is an annotation that means nothing, as any other word.
+            is_list = cursor.peek(3).kind is TokenKind.WORD and cursor.peek(4).text == ","
+            return is_list and cursor.peek(6).text != "="
+        return cursor.peek().text in CONSTRAINT_NAMES
 
     def _is_at_declaration(self) -> bool:
         """A declaration word and a name: no property starts so, whatever it is called."""

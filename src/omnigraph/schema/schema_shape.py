@@ -44,6 +44,7 @@ MEMBER_CONSTRAINTS = {
     ConstraintKind.KEY: "Key",
     ConstraintKind.UNIQUE: "Unique",
     ConstraintKind.INDEX: "Index",
+    ConstraintKind.TOGETHER: "Together",
 }
 
 
@@ -130,6 +131,7 @@ def _canonicalize_constraints(constraints: Constraints) -> Constraints:
     return Constraints(
         key=None if constraints.key is None else canonicalize_members(constraints.key),
         uniques=tuple(sorted({canonicalize_members(members) for members in constraints.uniques})),
+        together=tuple(sorted(set(map(canonicalize_members, constraints.together)))),
         indexes=tuple(sorted({canonicalize_members(members) for members in constraints.indexes})),
         ranges=_deduplicate_by_text(constraints.ranges, encode_range),
         checks=_deduplicate_by_text(constraints.checks, encode_check),

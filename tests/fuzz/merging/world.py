@@ -19,7 +19,10 @@ node Person {
   hits: I64? merge counter
   marks: [String]? merge set
   best: String? merge max
+  lat: F32?
+  lon: F32?
   @range(age, 0..150)
+  @together(lat, lon)
 }
 node Team { name: String @key }
 node Note { text: String }
@@ -46,6 +49,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "String": ("x", "y", "", "a, b"),
     "I32": (0, 7, 8, 150),
     "I64": (0, 1, 2, 2**60),
+    "F32": (1.0, 2.5),
     "Date": ("2020-01-01", "2021-01-01"),
     "[String]": ([], ["a, b"], ["a", "b"]),
     "Blob": ("base64:", "base64:AAEC", "base64:AAED"),

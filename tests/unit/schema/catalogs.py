@@ -181,4 +181,5 @@ def _turned_constraints(found: Constraints) -> Constraints:
         found.ranges[::-1],
         found.checks[::-1],
         tuple((name, members[::-1]) for name, members in reversed(found.body)),
+        tuple(members[::-1] for members in reversed(found.together)),
     )

@@ -196,3 +196,6 @@ def test_merge_rules_are_a_feature_and_survive_storage() -> None:
     plain = accept_schema(load_catalog(text.replace("merge counter", "").replace("merge set", "")))
     assert plain.schema.features == ("system-columns",)
     assert "merge" not in str(plain.schema.to_json())
+    grouped = accept("node City { lat: F64?  lon: F64?  @together(lon, lat) }")
+    assert grouped.features == ("merge-rules", "system-columns")
+    assert decode_accepted(grouped.to_json()) == grouped

@@ -96,8 +96,10 @@ def test_a_rename_here_and_an_addition_there_meet_in_one_type() -> None:
 
 def test_a_renamed_property_keeps_its_name_in_what_the_other_branch_says_about_it() -> None:
     ours = city('extent: I32? @rename_from("size")')
-    theirs = city("size: I32?", "@index(size, name)")
-    assert "@index(extent, name)" in merged_text(CITY, ours, theirs)
+    theirs = city("size: I32?", "@index(size, name)", "@together(name, size)")
+    merged = merged_text(CITY, ours, theirs)
+    assert "@index(extent, name)" in merged
+    assert "@together(name, extent)" in merged
     assert "@index(extent, name)" in merged_text(CITY, theirs, ours)
 
 

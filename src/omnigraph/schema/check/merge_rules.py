@@ -27,6 +27,7 @@ def check_merge_rules(
 ) -> None:
     """Refuse rules that do not fit the type of a property, or one whose value is not its own."""
     sources = {draft.meant.embed.source for draft in drafts.values() if draft.meant.embed}
+    grouped = {member for members in constraints.together for member in members}
     for draft in drafts.values():
         if draft.syntax.merge is None or draft.meant.merge is None:
             continue
@@ -35,6 +36,8 @@ def check_merge_rules(
             problem = "is part of the key, and no merge changes it"
         elif draft.meant.embed is not None or draft.name in sources:
             problem = "is one value with its vector or text"
+        elif draft.name in grouped:
+            problem = "is one value with others, by @together"
         elif draft.has_type:
             problem = _find_misfit(draft.meant.merge, draft.meant.type)
         if problem is not None:

@@ -102,6 +102,7 @@ class _ConstraintChecker:
             indexes=self._list_groups(ConstraintKind.INDEX),
             ranges=tuple(self.ranges),
             checks=tuple(self.checks),
+            together=self._list_groups(ConstraintKind.TOGETHER),
             body=tuple(self.body),
         )
 
@@ -130,8 +131,23 @@ class _ConstraintChecker:
                     self._report_error(
                         "S016", constraint.span, "@key names a member more than once"
                     )
+            case ConstraintKind.TOGETHER:
+                self._add_together(constraint)
             case _:
                 assert_never(kind)
+
+    def _add_together(self, constraint: ast.Constraint) -> None:
+        """Two properties or more; the ends of an edge are one value anyway, and keys stay."""
+        kind = ConstraintKind.TOGETHER
+        members = [self._check_member(kind, argument) for argument in constraint.arguments]
+        known = tuple(dict.fromkeys(member for member in members if member))
+        if any(member.startswith("@") for member in known):
+            self._report_error("S016", constraint.span, "@together lists properties, not ends")
+        elif len(known) == len(members):
+            self._add_group(kind, known, constraint)
+        elif None not in members:
+            message = "@together names a property more than once"
+            self._report_error("S016", constraint.span, message)
 
     def _add_group(
         self, kind: ConstraintKind, members: tuple[str, ...], constraint: ast.Constraint
@@ -262,6 +278,8 @@ def find_type_mismatch(constraint: ConstraintKind, type_: PropertyType) -> str |
             return _find_shape_mismatch(type_, "be indexed", takes_vectors=True)
         case ConstraintKind.RANGE:
             return None if type_.is_numeric else f"@range needs a number, not {type_}"
+        case ConstraintKind.TOGETHER:
+            return None
         case ConstraintKind.CHECK:
             is_text = isinstance(type_.value, EnumType) or type_.value == ScalarType(Scalar.STRING)
             return None if is_text else f"@check needs a String or an enum, not {type_}"

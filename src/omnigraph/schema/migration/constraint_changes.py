@@ -100,8 +100,8 @@ class _ConstraintChanges:
     def is_known(self, written: WrittenConstraint) -> bool:
         """Whether existing entities obey a constraint, whatever they are."""
         subject = _subject_of(self._pair.new, written)
-        if written.kind in (ConstraintKind.INDEX, MERGE):
-            # Neither says anything about the entities that there are.
+        if written.kind in (ConstraintKind.INDEX, ConstraintKind.TOGETHER, MERGE):
+            # None of them says anything about the entities that there are.
             return True
         old = self._pair.old.index_properties()
         if any(isinstance(member, int) and member not in old for member in subject[1]):

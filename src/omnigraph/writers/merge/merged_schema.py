@@ -334,6 +334,8 @@ def _iter_groups(accepted: AcceptedSchema, shape: TableShape) -> Iterator[tuple[
         embed = type_.properties[name].embed
         if embed is not None:
             yield shape.columns[embed.source], column
+    for members in type_.constraints.together:
+        yield tuple(shape.columns[name] for name in members)
 
 
 def _index_merge_rules(accepted: AcceptedSchema, shape: TableShape) -> dict[str, MergeRule]:
