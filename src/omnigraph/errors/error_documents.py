@@ -71,6 +71,7 @@ from omnigraph.errors.write_errors import (
     MergeConflictError,
     MigrationUnsupportedError,
     PreconditionFailedError,
+    ResolutionStaleError,
     StagingExpiredError,
     WriteRefusedError,
 )
@@ -140,6 +141,7 @@ _CODES: Final[dict[type[OmnigraphError], ErrorCode | None]] = {
             GraphExistsError,
             KeyConflictError,
             MergeConflictError,
+            ResolutionStaleError,
             StagingExpiredError,
             TagExistsError,
         ),

@@ -23,6 +23,7 @@ from omnigraph.cli.app import app
 from omnigraph.client.error_decoding import decode_failure
 from omnigraph.client.remote_graph import open_remote
 from omnigraph.engine import Branch, Graph, Snapshot
+from omnigraph.errors.error_documents import describe_error
 from served import serve_people
 
 NAMES = """query names() {
@@ -112,8 +113,9 @@ def test_conflicts_are_decided_by_lines_or_a_function(graph: Graph) -> None:
     assert blamed.decisions == (decision,)
     for branch, age in ((main, 51), (review, 61)):
         branch.mutate(f'query q() {{ update Person set {{ age: {age} }} where name = "ada" }}')
-    with pytest.raises(errors.ResolutionStaleError):
+    with pytest.raises(errors.ResolutionStaleError) as caught:
         main.merge(review, resolve=decided)
+    assert describe_error(caught.value)["code"] == "conflict"
 
 
 def test_a_review_has_its_changes_when_its_base_is_merged_or_cleaned_up(tmp_path: Path) -> None:

@@ -207,6 +207,22 @@ def test_a_wrong_line_is_refused(graph: Graph) -> None:
     assert main.head.id == head
 
 
+def test_properties_that_are_one_value_are_decided_as_one() -> None:
+    schema = "node P { k: String @key  x: I32?  y: I32?  z: I32?  @together(x, y) }"
+    with new_graph(node("a", x=0, y=0, z=0), schema=schema) as graph:
+        main, review = graph.branch(), graph.create_branch("review")
+        change(main, update("a", "x: 1"))
+        change(review, update("a", "y: 2, z: 2"))
+        [conflict] = main.plan_merge(review).conflicts
+        assert conflict.properties == ("x", "y")
+        divided = [take("a", "ours", property="x"), take("a", "theirs", property="y")]
+        with pytest.raises(InvalidArgumentError, match="are one value: 'ours' or 'theirs'"):
+            main.merge(review, resolve=divided)
+        main.merge(review, resolve=[take("a", "theirs", property="x")])
+        text = "query q() { match { $p: P } return { $p.x, $p.y, $p.z } }"
+        assert main.query(text).to_pylist() == [{"p.x": 0, "p.y": 2, "p.z": 2}]
+
+
 def test_edges_are_decided_and_ended() -> None:
     edge: dict[str, object] = {
         "edge": "K",

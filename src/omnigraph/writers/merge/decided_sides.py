@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.errors import InvalidArgumentError
 from omnigraph.rows.comparison import to_numpy
 from omnigraph.writers.merge.conflict_decisions import Decision, Take
 from omnigraph.writers.merge.conflict_kinds import OURS, THEIRS
@@ -23,6 +24,18 @@ from omnigraph.writers.merge.property_rules import MixedRows, ThreeRows, name_co
 _Sides = npt.NDArray[np.str_]
 
 
+def _require_one_side(decisions: Sequence[Decision]) -> None:
+    """Refuse to divide properties that are one value: their sides differ as a whole."""
+    takes: dict[str, Decision] = {}
+    for each in decisions:
+        known = takes.setdefault(each.entity_id, each)
+        if {known.take, each.take} == {Take.OURS, Take.THEIRS}:
+            raise InvalidArgumentError(
+                "resolve",
+                f"{known} and {each} are one value: '{known.take}' or '{each.take}' is for both",
+            )
+
+
 class DecidedSides:
     """The sides that decisions take for entities of one type, by row."""
 
@@ -31,6 +44,9 @@ class DecidedSides:
         self._ids = ids
         # Whole entities: the side of each row, empty where none is decided.
         self.whole: _Sides = np.full(len(ids), "", dtype="<U6")
+        whole = [each for each in decisions if each.property is None]
+        if not whole:
+            return
         is_ours = rows.ours.is_there
         of_take: dict[Take, _Sides] = {
             Take.OURS: np.full(len(ids), OURS),
@@ -41,7 +57,7 @@ class DecidedSides:
             Take.VALUE: np.where(is_ours, OURS, THEIRS),
         }
         for take, side in of_take.items():
-            chosen = [e.entity_id for e in decisions if e.property is None and e.take is take]
+            chosen = [each.entity_id for each in whole if each.take is take]
             self.whole = np.where(self._are_among(chosen), side, self.whole)
 
     def decide_parts(self, mixed: MixedRows, type_: MergedType) -> MixedRows:
@@ -52,6 +68,7 @@ class DecidedSides:
         parts = []
         for part in mixed.parts:
             own = [each for each in self._parts if each.property in map(names.get, part.columns)]
+            _require_one_side(own)
             is_decided = self._are_among([each.entity_id for each in own])[mixed.places]
             theirs = [each.entity_id for each in own if each.take is Take.THEIRS]
             is_theirs = self._are_among(theirs)[mixed.places]
