@@ -27,6 +27,13 @@ def test_a_wrong_word_leads_to_the_right_one(run: Run, line: list[str], said: st
     assert "Value error" not in result.stderr
 
 
+def test_a_section_within_the_braces_of_return_is_led_out_of_them(run: Run, store: Path) -> None:
+    text = "query q() { match { $p: Person } return { $p.name limit 3 } }"
+    result = run("query", "--store", store, "-e", text)
+    assert result.exit_code == 1
+    assert "'order' and 'limit' stand after the braces of 'return'" in result.stderr
+
+
 def test_help_is_a_command_too(run: Run) -> None:
     assert run("help").stdout == run("--help").stdout
     assert run("help", "query").stdout == run("query", "--help").stdout

@@ -27,7 +27,11 @@ from omnigraph.query.check.check_search import check_rank
 from omnigraph.query.check.variable_scope import Scope
 from omnigraph.query.tree_walk import map_children, variables_of
 
-_WORD = Refusal("T102", "is not a value here")
+_WORD = Refusal(
+    "T102",
+    "is not a value here",
+    "a variable begins with '$'; 'order' and 'limit' stand after the braces of 'return'",
+)
 _ITEM = LeafRules(
     word=_WORD,
     aggregate=Refusal("T9", "an aggregate must be a whole item of 'return'"),
