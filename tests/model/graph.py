@@ -15,7 +15,6 @@ from omnigraph.errors import (
 )
 from omnigraph.query import logical_plan as plan
 from omnigraph.query import typed_tree as typed
-from omnigraph.query.limit_binding import bind_limit, read_limit
 from omnigraph.query.query_lowering import lower_query
 from omnigraph.schema.catalog import EdgeType, NodeType
 
@@ -53,10 +52,8 @@ class ModelGraph(Store):
     ) -> list[Row]:
         """The rows of a read: values by column name; a bare node is its entity."""
         reader = Reader(self, {**params, typed.NOW_NAME: now}, embed, work_limit)
-        limit = read.open_limit
-        read = read if limit is None else bind_limit(read, read_limit(limit, params))
         reader.check_options(read.root)
-        return list(reader.rows(read.root, {}))
+        return list(reader.read(read))
 
     def rows_of(self, write: typed.PatternWrite, params: Params) -> list[Row]:
         """The rows that the actions of a statement read: entities by variable."""

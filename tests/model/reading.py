@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from model import aggregates, expressions, search
+from model import aggregates, expressions, functions, search
 from model.expressions import SCORE, At, Entity, Params, Row
 from model.store import Store, Table
 from omnigraph.embedding.embedder import normalize_vector
@@ -13,11 +13,33 @@ from omnigraph.errors import ExecutionError, ResourceLimitError
 from omnigraph.query import logical_plan as plan
 from omnigraph.query import tree_walk
 from omnigraph.query import typed_tree as typed
+from omnigraph.query.ast import SetOperator
+from omnigraph.query.limit_binding import bind_limit, read_limit
+from omnigraph.query.typed_reads import edge_type_column_of
 from omnigraph.schema.property_types import VectorType
 
 Embed = Callable[[str, int], Sequence[float]]
 Arm = typed.NearestScore | typed.Bm25Score
 _RRF_K = 60
+
+
+def _combined(operator: SetOperator, left: list[Row], right: list[Row]) -> list[Row]:
+    """The rows of two reads; but for `union all`, equal ones once."""
+
+    def key(row: Row) -> tuple[Any, ...]:
+        return tuple(expressions.sort_key(value) for value in row.values())
+
+    if operator is SetOperator.UNION_ALL:
+        return left + right
+    others = {key(row) for row in right}
+    match operator:
+        case SetOperator.UNION:
+            rows = left + right
+        case SetOperator.INTERSECT:
+            rows = [row for row in left if key(row) in others]
+        case _:
+            rows = [row for row in left if key(row) not in others]
+    return list({key(row): row for row in reversed(rows)}.values())
 
 
 class Reader:
@@ -32,9 +54,17 @@ class Reader:
                 for end in {edge["@src"], edge["@dst"]}:
                     self._edges_at[name, end].append(edge)
 
+    def read(self, read: plan.ReadPlan) -> Iterable[Row]:
+        """The rows of a plan."""
+        limit = read.open_limit
+        read = read if limit is None else bind_limit(read, read_limit(limit, self._params))
+        return self.rows(read.root, {})
+
     def check_options(self, root: plan.Operator) -> None:
         """Refuse a bad search option, whether or not a row would meet it."""
         for operator in tree_walk.chain_of(root):
+            for stage in operator.plans if isinstance(operator, plan.StageRows) else ():
+                self.check_options(stage.root)
             for expr in tree_walk.expressions_of(operator):
                 for part in tree_walk.iter_subexpressions(expr):
                     if isinstance(part, typed.TextMatch):
@@ -46,9 +76,32 @@ class Reader:
         """The rows of any operator; `outer` is the row around a block."""
         if isinstance(operator, plan.Unit | plan.Outer):
             return [outer]
+        if isinstance(operator, plan.StageRows):
+            return self._stage_rows(operator)
         method = getattr(self, type(operator).__name__.lower())
         rows: Iterable[Row] = method(operator, self.rows(operator.input, outer))
         return rows
+
+    def _stage_rows(self, op: plan.StageRows) -> Iterator[Row]:
+        found, *others = ([self._widened(op, row) for row in self.read(each)] for each in op.plans)
+        for operator, more in zip(op.operators, others, strict=True):
+            found = _combined(operator, found, more)
+        for row in found:
+            yield {each.variable: self._entity(each, row) for each in op.entities} | {
+                op.variable: row
+            }
+
+    def _widened(self, op: plan.StageRows, row: Row) -> Row:
+        """A row of one of several reads with values of the types that all have."""
+        calls = {v.property: typed.FunctionValue("coalesce", (v,), v.type) for v in op.values}
+        widened = {name: functions.apply(call, [row[name]]) for name, call in calls.items()}
+        return row | widened if op.operators else row
+
+    def _entity(self, entity: plan.StageEntity, row: Row) -> Entity:
+        """The node or the edge whose id a row has."""
+        tables = self._graph.edges if entity.is_edge else self._graph.nodes
+        type_name = row.get(edge_type_column_of(entity.column), *entity.types[:1])
+        return tables[type_name][row[entity.column]]
 
     def scan(self, op: plan.Scan, rows: Iterable[Row]) -> Iterator[Row]:
         for row in rows:

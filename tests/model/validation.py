@@ -9,7 +9,7 @@ import re2
 from model.expressions import Entity
 from model.store import Store, Type, identifying_texts, types_of
 from omnigraph.errors import WriteRefusedError
-from omnigraph.query.query_descriptor import list_pattern_types
+from omnigraph.query.query_descriptor import list_used_types
 from omnigraph.query.typed_reads import Read
 from omnigraph.schema.catalog import EdgeType
 from omnigraph.schema.property_types import EnumType
@@ -37,7 +37,7 @@ def validate(before: Store, after: Store, batches: Sequence[Batch]) -> None:
 
 def require_ends(store: Store, read: Read) -> None:
     """Refuse edges without their nodes, of the types that a pattern reads."""
-    names = {use.type_name for use in list_pattern_types(read.pattern, store.catalog)}
+    names = {use.type_name for use in list_used_types(read, store.catalog)}
     for type_ in types_of(store.catalog):
         if type_.name in names and isinstance(type_, EdgeType):
             _check_ends(type_, store)

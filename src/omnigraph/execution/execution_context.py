@@ -177,7 +177,8 @@ class BatchRows:
             case SystemValue(), SystemValue():
                 return True
             case PropertyValue(property=name, type=kind), PropertyValue(property=other):
-                is_key = self.context.view.catalog.nodes[type_name].key == (name,)
+                node = self.context.view.catalog.nodes.get(type_name)
+                is_key = node is not None and node.key == (name,)
                 # Two zeros are equal, but not the same key.
                 return is_key and name == other and not pa.types.is_floating(arrow_type_of(kind))
             case _:

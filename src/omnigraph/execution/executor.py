@@ -14,19 +14,12 @@ from omnigraph.execution.execution_context import Embedder, ExecutionContext
 from omnigraph.execution.optimizer.access_path import AccessPathChooser
 from omnigraph.execution.optimizer.explain_plan import Explained
 from omnigraph.execution.optimizer.physical_plan import AnalyzedPlan
-from omnigraph.execution.optimizer.read_planner import PLANS_MAX, Planner
+from omnigraph.execution.optimizer.read_planner import Planner
 from omnigraph.execution.query_budget import DEFAULT_OPTIONS, Access, Budget, ReadOptions
 from omnigraph.execution.result import Result
 from omnigraph.execution.sources.source_cache import SourceCache
 from omnigraph.execution.sources.table_source import TableSource
 from omnigraph.execution.sources.topology.topology_source import TopologySource
-from omnigraph.lru_cache import LruCache
-from omnigraph.query.limit_binding import (
-    NO_LIMIT,
-    LimitBinding,
-    bind_limit,
-    read_limit,
-)
 from omnigraph.query.logical_plan import ReadPlan
 from omnigraph.query.typed_tree import NOW_NAME
 from omnigraph.rows.evaluator import Params, RequestParams, evaluate_constant
@@ -43,7 +36,6 @@ class QueryExecutor:
         self._paths = AccessPathChooser(sources)
         self._embed = embed
         self.turns = ReadTurns()
-        self._bound = LruCache[tuple[int, LimitBinding], tuple[ReadPlan, ReadPlan]](PLANS_MAX)
 
     def run(
         self,
@@ -55,7 +47,7 @@ class QueryExecutor:
         options: ReadOptions = DEFAULT_OPTIONS,
     ) -> Result:
         """The result of a plan; `now` is the millisecond of the request."""
-        plan = self._bind_limit(plan, params)
+        plan = self.planner.bind_limit(plan, params)
         query = self.planner.get_plan(plan, view.catalog).query
         started = time.monotonic()
         context = self._prepare_context(query, view, {**params, NOW_NAME: now}, options)
@@ -66,10 +58,8 @@ class QueryExecutor:
 
     def is_search(self, plan: ReadPlan, view: View) -> bool:
         """Whether a plan ranks or matches texts, and may wait for a model that makes vectors."""
-        if plan.open_limit is not None:
-            plan = self._keep_bound(plan, NO_LIMIT)
-        query = self.planner.get_plan(plan, view.catalog).query
-        return query.rank is not None or bool(query.text_matches)
+        query = self.planner.get_plan(self.planner.bind_limit(plan, None), view.catalog).query
+        return query.is_ranked or bool(query.text_matches)
 
     def explain(
         self,
@@ -82,7 +72,7 @@ class QueryExecutor:
         analyze: bool = True,
     ) -> Explained:
         """How a plan runs; to analyze it, it is run."""
-        plan = self._bind_limit(plan, params)
+        plan = self.planner.bind_limit(plan, params)
         query = self.planner.get_plan(plan, view.catalog).query
         params = {**params, NOW_NAME: now}
         context = self._prepare_context(query, view, params, options)
@@ -91,19 +81,6 @@ class QueryExecutor:
             options = ReadOptions(Access.LOOKUPS, context.budget)
             context = self._prepare_context(query, view, params, options)
         return self.planner.explain(plan, context, analyze=analyze)
-
-    def _bind_limit(self, plan: ReadPlan, params: Params) -> ReadPlan:
-        """The plan with the number of rows of the request."""
-        limit = plan.open_limit
-        return plan if limit is None else self._keep_bound(plan, read_limit(limit, params))
-
-    def _keep_bound(self, plan: ReadPlan, binding: LimitBinding) -> ReadPlan:
-        """The same plan every time, as its analysis is cached by identity."""
-        key = (id(plan), binding)
-        known = self._bound.get(key)
-        if known is None or known[0] is not plan:
-            known = self._bound.put(key, (plan, bind_limit(plan, binding)))
-        return known[1]
 
     def _prepare_context(
         self, query: AnalyzedPlan, view: View, params: Params, options: ReadOptions

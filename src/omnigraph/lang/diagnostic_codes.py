@@ -119,6 +119,9 @@ T111 a function is unknown, or does not take so many arguments
 T112 a function cannot take an argument of this type
 T113 values have no common type
 T114 a pattern cannot be matched, or is not constant
+T116 a variable was not carried by `with`
+T117 a value is used as a node or an edge
+T119 the columns of combined reads differ
 T121 a limit or an offset is not a number of rows
 T123 a verb needs a type with a key
 T124 what is updated or deleted is not an entity
@@ -152,6 +155,7 @@ L316 digits beyond milliseconds are cut off
 L317 a bare `contains` between variables is read as a filter
 L318 an alias orders rows after `nearest`
 L320 an insert may replace an entity whole
+L322 a value that has a name is not used
 """
 
 

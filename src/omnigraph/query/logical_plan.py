@@ -10,9 +10,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from omnigraph.query.ast import AggregateFunction, CompareOp
+from omnigraph.query.ast import AggregateFunction, CompareOp, SetOperator
 from omnigraph.query.typed_reads import Column, EdgeStep, OrderKey
-from omnigraph.query.typed_tree import Expr, Mutation, Parameter, ResultType, RowCount, Score
+from omnigraph.query.typed_tree import (
+    Expr,
+    Mutation,
+    Parameter,
+    PropertyValue,
+    ResultType,
+    RowCount,
+    Score,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +31,35 @@ class Unit:
 @dataclass(frozen=True, slots=True)
 class Outer:
     """The outer row: the leaf of a correlated block."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageEntity:
+    """A node or edge variable of staged rows, whose id is in a column of the plans before."""
+
+    column: str
+    variable: str
+    types: tuple[str, ...]
+    is_edge: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StageRows:
+    """The rows of a plan, or of several that are combined from left to right: the leaf of a query.
+
+    They bind `entities`. All other columns, of which `values` has the types, are properties of
+    `variable`, which stands for such a row.
+    """
+
+    plans: tuple[ReadPlan, ...]
+    operators: tuple[SetOperator, ...]
+    variable: str
+    entities: tuple[StageEntity, ...]
+    values: tuple[PropertyValue, ...]
+
+
+Leaf = Unit | Outer | StageRows
+LEAVES = (Unit, Outer, StageRows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +204,7 @@ class Project:
 Operator = (
     Unit
     | Outer
+    | StageRows
     | Scan
     | Expand
     | Filter

@@ -16,6 +16,7 @@ from omnigraph.query.typed_reads import (
     Pattern,
     Read,
     Traversal,
+    iter_reads,
 )
 from omnigraph.query.typed_tree import (
     Action,
@@ -116,7 +117,7 @@ def describe_query(checked: CheckedQuery, catalog: Catalog) -> Descriptor:
     match checked:
         case Read():
             result = tuple(map(_describe_column, checked.columns))
-            return Descriptor(result, _sort_uses(_iter_pattern_uses(checked.pattern, catalog)), ())
+            return Descriptor(result, list_used_types(checked, catalog), ())
         case Mutation():
             reads = [use for each in checked.statements for use in _iter_reads(each, catalog)]
             writes = [use for each in checked.statements for use in _iter_writes(each, catalog)]
@@ -125,19 +126,15 @@ def describe_query(checked: CheckedQuery, catalog: Catalog) -> Descriptor:
             assert_never(checked)
 
 
-def list_pattern_types(pattern: Pattern, catalog: Catalog) -> tuple[TypeUse, ...]:
-    """The types that a pattern reads, nodes before edges."""
-    return _sort_uses(_iter_pattern_uses(pattern, catalog))
+def list_used_types(read: Read, catalog: Catalog) -> tuple[TypeUse, ...]:
+    """The types that the patterns of a read match, nodes before edges."""
+    return _sort_uses(_iter_read_uses(read, catalog))
 
 
 def list_matched_types(mutation: Mutation, catalog: Catalog) -> frozenset[str]:
     """The names of the types that the patterns of a mutation read."""
-    patterns = [
-        each.source.pattern for each in mutation.statements if isinstance(each, PatternWrite)
-    ]
-    return frozenset(
-        use.type_name for pattern in patterns for use in _iter_pattern_uses(pattern, catalog)
-    )
+    reads = [each.source for each in mutation.statements if isinstance(each, PatternWrite)]
+    return frozenset(use.type_name for read in reads for use in _iter_read_uses(read, catalog))
 
 
 def describe_parameter(parameter: Parameter) -> Field:
@@ -209,6 +206,11 @@ def _list_edge_uses(edge: EdgeType) -> tuple[TypeUse, ...]:
     return TypeUse(True, edge.name), _build_node_use(edge.source), _build_node_use(edge.target)
 
 
+def _iter_read_uses(read: Read, catalog: Catalog) -> Iterator[TypeUse]:
+    for each in iter_reads(read):
+        yield from _iter_pattern_uses(each.pattern, catalog)
+
+
 def _iter_pattern_uses(pattern: Pattern, catalog: Catalog) -> Iterator[TypeUse]:
     for clause in pattern.clauses:
         match clause:
@@ -271,7 +273,7 @@ def _iter_reads(statement: Statement, catalog: Catalog) -> Iterator[TypeUse]:
         case InsertEdge(type_name):
             yield from _list_edge_uses(catalog.edges[type_name])
         case PatternWrite(source, actions):
-            yield from _iter_pattern_uses(source.pattern, catalog)
+            yield from _iter_read_uses(source, catalog)
             for action in actions:
                 if isinstance(action, WriteEach) and action.ends is not None:
                     yield from _list_edge_uses(catalog.edges[action.type_name])

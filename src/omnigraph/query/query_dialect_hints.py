@@ -39,8 +39,11 @@ QUERY_HINTS = {
     **dict.fromkeys(("merge", "MERGE"), _INSERT),
     "group": "a query that returns an aggregate is grouped by everything else it returns",
     "having": "after 'return' write: having { count(*) > 2 }",
-    "union": "a query returns one table; join conditions with 'or', or run two queries",
-    "with": "a query has one 'match' and one 'return'",
+    **dict.fromkeys(
+        ("union", "intersect", "except"),
+        "a read with an 'order' or a 'limit' of its own is combined in braces: { … } union { … }",
+    ),
+    "with": "'with { … }' stands after a 'match', and before the next 'match' or 'return'",
 }
 # Where a value may start.
 VALUE_HINTS = {

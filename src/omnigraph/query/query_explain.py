@@ -24,11 +24,13 @@ from omnigraph.query.logical_plan import (
     ReadPlan,
     Scan,
     Sort,
+    StageRows,
     Unit,
 )
 from omnigraph.query.tree_walk import chain_of, iter_children
 from omnigraph.query.typed_reads import Column, EdgeStep
 from omnigraph.query.typed_tree import (
+    STAGE_PREFIX,
     AggregateValue,
     AllOf,
     AnyOf,
@@ -84,7 +86,7 @@ def explain_plan(plan: ReadPlan) -> tuple[ExplainRow, ...]:
     """The operators of a plan from the result down, then those of its blocks."""
     rows: list[ExplainRow] = []
     trees = deque([(_MAIN, plan.root)])
-    blocks = 0
+    blocks = stages = 0
     while trees:
         tree, root = trees.popleft()
         for depth, operator in enumerate(reversed(chain_of(root))):
@@ -94,18 +96,38 @@ def explain_plan(plan: ReadPlan) -> tuple[ExplainRow, ...]:
                 name = f"block {blocks}"
                 trees.append((name, operator.block))
                 detail = f"{name}{detail}"
+            elif isinstance(operator, StageRows):
+                names = [f"stage {stages + place}" for place, _ in enumerate(operator.plans, 1)]
+                stages += len(names)
+                trees.extend(zip(names, (each.root for each in operator.plans), strict=True))
+                detail = f"{_format_terms(operator, names)}: {detail}"
             rows.append(ExplainRow(tree, depth, type(operator).__name__, detail))
     return tuple(rows)
+
+
+def _format_terms(stage: StageRows, names: Sequence[str]) -> str:
+    words = [
+        f"{operator} {name}" for operator, name in zip(stage.operators, names[1:], strict=True)
+    ]
+    return " ".join((names[0], *words))
 
 
 # ---- operators ----
 
 
+def _format_leaf_rows(stage: Unit | Outer | StageRows) -> str:
+    """What the rows of a leaf bind."""
+    if not isinstance(stage, StageRows):
+        return ""
+    names = (f"${each.variable}" for each in stage.entities)
+    return ", ".join((*names, *map(format_expression, stage.values)))
+
+
 def format_operator(operator: Operator) -> str:
     """The details of an operator on one line."""
     match operator:
-        case Unit() | Outer():
-            return ""
+        case Unit() | Outer() | StageRows():
+            return _format_leaf_rows(operator)
         case Scan() | Expand():
             return _format_binding(operator)
         case Filter():
@@ -260,7 +282,8 @@ def _format_leaf(
         case NowValue():
             return "now()"
         case PropertyValue(variable, name):
-            return f"${variable}.{name}"
+            is_value = variable.startswith(STAGE_PREFIX)
+            return f"${name}" if is_value else f"${variable}.{name}"
         case SystemValue(variable, field):
             return f"${variable}.@{field}"
         case NodeValue(variable):

@@ -8,6 +8,7 @@ outside, or with one of another block, gets another name here.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
@@ -18,6 +19,7 @@ from omnigraph.query.logical_plan import (
     Exists,
     Expand,
     Filter,
+    Leaf,
     Limit,
     Operator,
     Outer,
@@ -28,6 +30,8 @@ from omnigraph.query.logical_plan import (
     ReadPlan,
     ResultColumn,
     Sort,
+    StageEntity,
+    StageRows,
     Unit,
 )
 from omnigraph.query.pattern_assembly import (
@@ -41,19 +45,23 @@ from omnigraph.query.tree_walk import rename_variables
 from omnigraph.query.typed_reads import (
     AggregateBlock,
     Binding,
+    CarriedEntity,
     CheckedQuery,
     Condition,
     ExistsBlock,
     OrderKey,
     Pattern,
     Read,
+    Stage,
     Traversal,
 )
 from omnigraph.query.typed_tree import (
     ANONYMOUS_PREFIX,
+    STRING,
     Expr,
     Mutation,
     NearestScore,
+    NodeValue,
     ParameterValue,
     RrfScore,
     Score,
@@ -74,10 +82,21 @@ def lower_query(checked: CheckedQuery, poll: Poll = lambda: None) -> Plan:
 
 
 def _lower_read(read: Read, poll: Poll) -> ReadPlan:
-    scope = _NameScope({}, poll).enter(read.pattern)
-    matched = _lower_pattern(read.pattern, Unit(), scope)
-    root = _lower_aggregated(read, matched) if read.is_aggregated else _lower_rows(read, matched)
-    return ReadPlan(
+    return _lower_stage(read, _NameScope({}, poll), read.input)[0]
+
+
+def _lower_stage(
+    read: Read, names: _NameScope, source: Stage | None
+) -> tuple[ReadPlan, _NameScope]:
+    """The plan of a read, and the names of its variables; `names` has those that were given."""
+    leaf, start = _lower_start(source, names)
+    scope = start.enter(read.pattern)
+    matched = _lower_pattern(read.pattern, leaf, scope)
+    renamed = _rename_read(read, scope) if scope.is_renamed else read
+    ties = [scope.rename_expression(value) for value in list_tiebreak_values(read)]
+    lower = _lower_aggregated if read.is_aggregated else _lower_rows
+    root = lower(renamed, matched, ties)
+    plan = ReadPlan(
         name=read.name,
         parameters=read.parameters,
         root=root,
@@ -85,6 +104,68 @@ def _lower_read(read: Read, poll: Poll) -> ReadPlan:
         is_ordered=bool(read.order) or read.rank is not None,
         open_limit=_find_open_limit(root),
     )
+    return plan, scope
+
+
+def _rename_read(read: Read, scope: _NameScope) -> Read:
+    """What a read makes of its rows, in the names of the plan."""
+    rename = scope.rename_expression
+    rank = None if read.rank is None else rename(read.rank)
+    assert rank is None or isinstance(rank, Score)
+    return replace(
+        read,
+        columns=tuple(replace(each, value=rename(each.value)) for each in read.columns),
+        having=tuple(map(rename, read.having)),
+        rank=rank,
+        order=tuple(replace(each, value=rename(each.value)) for each in read.order),
+    )
+
+
+# ---- stages ----
+
+
+def _lower_start(stage: Stage | None, names: _NameScope) -> tuple[Unit | StageRows, _NameScope]:
+    """The leaf of a read, and the names of the variables that its rows bind."""
+    if stage is None:
+        return Unit(), names.start_read({})
+    lowered = [_lower_stage(_carry_ids(each, stage), names, each.input) for each in stage.reads]
+    entities: list[StageEntity] = []
+    for each in stage.entities:
+        name = _name_entity(each, stage, lowered[0][1], {entity.variable for entity in entities})
+        entities.append(StageEntity(each.name, name, each.types, each.is_edge))
+    leaf = StageRows(
+        tuple(plan for plan, _ in lowered),
+        stage.operators,
+        stage.variable,
+        tuple(entities),
+        stage.values,
+    )
+    return leaf, names.start_read({each.column: each.variable for each in entities})
+
+
+def _carry_ids(read: Read, stage: Stage) -> Read:
+    """A read whose entities are their ids; the order of rows is not carried, only what it cuts."""
+    names = {each.name for each in stage.entities}
+    columns = tuple(
+        replace(column, value=SystemValue(column.value.variable, SystemName.ID), type=STRING)
+        if column.name in names and isinstance(column.value, NodeValue)
+        else column
+        for column in read.columns
+    )
+    is_cut = read.limit is not None or read.offset is not None
+    return replace(read, columns=columns, order=read.order if is_cut else ())
+
+
+def _name_entity(
+    entity: CarriedEntity, stage: Stage, scope: _NameScope, given: Collection[str]
+) -> str:
+    """The name that an entity has already, unless several reads have it, or it is given."""
+    value = next(each.value for each in stage.reads[0].columns if each.name == entity.name)
+    assert isinstance(value, NodeValue | SystemValue)
+    name = scope.resolve_name(value.variable)
+    if len(stage.reads) > 1 or value.variable != entity.name or name in given:
+        return scope.reserve_name(entity.name)
+    return name
 
 
 def _find_open_limit(root: Operator) -> ParameterLimit | None:
@@ -93,7 +174,7 @@ def _find_open_limit(root: Operator) -> ParameterLimit | None:
     return top if isinstance(top, ParameterLimit) else None
 
 
-def _lower_rows(read: Read, matched: Operator) -> Operator:
+def _lower_rows(read: Read, matched: Operator, ties: Sequence[Expr]) -> Operator:
     keys = read.order
     for condition in read.having:
         matched = Filter(matched, condition)
@@ -102,19 +183,19 @@ def _lower_rows(read: Read, matched: Operator) -> Operator:
         is_descending = not isinstance(read.rank, NearestScore)
         keys = (OrderKey(read.rank, is_descending), *keys)
     if keys:
-        matched = _add_sort(read, matched, keys)
+        matched = _add_sort(matched, keys, ties)
     return Project(_add_limit(matched, read), read.columns)
 
 
-def _lower_aggregated(read: Read, matched: Operator) -> Operator:
+def _lower_aggregated(read: Read, matched: Operator, ties: Sequence[Expr]) -> Operator:
     if read.rank is not None:
         matched = _add_rank(read, matched, read.rank)
     if isinstance(read.rank, NearestScore):
         # Only `nearest` selects: its nearest rows feed the aggregate.
         matched = _add_limit(
-            _add_sort(read, matched, (OrderKey(read.rank),)), replace(read, offset=None)
+            _add_sort(matched, (OrderKey(read.rank),), ties), replace(read, offset=None)
         )
-    grouping = GroupLowering(read, list_tiebreak_values(read.pattern))
+    grouping = GroupLowering(read, ties)
     root = _add_limit(grouping.lower_groups(matched), read)
     return grouping.project_groups(root)
 
@@ -126,9 +207,8 @@ def _add_rank(read: Read, matched: Operator, score: Score) -> Rank:
     return Rank(matched, score, window)
 
 
-def _add_sort(read: Read, matched: Operator, keys: tuple[OrderKey, ...]) -> Sort:
-    ties = tuple(OrderKey(value) for value in list_tiebreak_values(read.pattern))
-    return Sort(matched, (*keys, *ties))
+def _add_sort(matched: Operator, keys: tuple[OrderKey, ...], ties: Sequence[Expr]) -> Sort:
+    return Sort(matched, (*keys, *map(OrderKey, ties)))
 
 
 def _add_limit(operator: Operator, read: Read) -> Operator:
@@ -138,19 +218,32 @@ def _add_limit(operator: Operator, read: Read) -> Operator:
     return operator if count is None and not offset else Limit(operator, count, offset or 0)
 
 
-def list_tiebreak_values(pattern: Pattern) -> tuple[SystemValue, ...]:
-    """What orders equal rows: ids of named variables by name, then of anonymous endpoints."""
-    edges = dict(pattern.edges)
-    nodes = [variable for variable, _ in pattern.nodes]
+def list_tiebreak_values(read: Read) -> tuple[Expr, ...]:
+    """What orders equal rows: ids of named variables by name, then of anonymous endpoints, values.
+
+    Rows of combined reads have nothing but columns, which order them from left to right.
+    """
+    stage = read.input
+    if stage is not None and stage.operators:
+        return tuple(
+            SystemValue(column.value.variable, SystemName.ID)
+            if isinstance(column.value, NodeValue)
+            else column.value
+            for column in read.columns
+        )
+    carried = () if stage is None else stage.entities
+    edges = {**dict(read.pattern.edges), **{each.name: each.types for each in carried}}
+    nodes = [variable for variable, _ in read.pattern.nodes]
     anonymous = [variable for variable in nodes if variable.startswith(ANONYMOUS_PREFIX)]
     named = sorted({*nodes, *edges} - set(anonymous))
-    values: list[SystemValue] = []
+    values: list[Expr] = []
     for variable in (*named, *anonymous):
         # Ids are unique within a type only.
         if len(edges.get(variable, ())) > 1:
             values.append(SystemValue(variable, SystemName.TYPE))
         values.append(SystemValue(variable, SystemName.ID))
-    return tuple(values)
+    own = () if stage is None else sorted(stage.values, key=lambda value: value.property)
+    return (*values, *own)
 
 
 # ---- patterns ----
@@ -170,11 +263,17 @@ class _NameScope:
     def enter(self, pattern: Pattern) -> _NameScope:
         """The scope inside a pattern; a name that is taken gets a suffix."""
         own = [name for name, _ in (*pattern.nodes, *pattern.edges)]
-        names = {name: self._reserve_name(name) for name in own}
+        names = {name: self.reserve_name(name) for name in own}
         is_renamed = self.is_renamed or any(name != names[name] for name in own)
         return _NameScope(names, self.poll, self, is_renamed, self.taken)
 
-    def _reserve_name(self, name: str) -> str:
+    def start_read(self, names: dict[str, str]) -> _NameScope:
+        """The scope of a read whose rows bind nothing but some variables."""
+        is_renamed = any(name != given for name, given in names.items())
+        return _NameScope(names, self.poll, None, is_renamed, self.taken)
+
+    def reserve_name(self, name: str) -> str:
+        """A name that no other variable of the plan has."""
         self.taken[name] += 1
         return name if self.taken[name] == 1 else f"{name}#{self.taken[name]}"
 
@@ -196,7 +295,7 @@ class _NameScope:
         return rename_variables(expr, self.resolve_name) if self.is_renamed else expr
 
 
-def _lower_pattern(pattern: Pattern, leaf: Unit | Outer, scope: _NameScope) -> Operator:
+def _lower_pattern(pattern: Pattern, leaf: Leaf, scope: _NameScope) -> Operator:
     types = dict(pattern.nodes)
     # Declared variables come first: a group starts at the first of its bindings.
     declared = [each.variable for each in pattern.clauses if isinstance(each, Binding)]

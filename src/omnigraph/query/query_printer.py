@@ -10,7 +10,7 @@ from typing import assert_never
 
 from omnigraph.errors import CompileError
 from omnigraph.lang.diagnostics import Severity
-from omnigraph.lang.source_text import Span
+from omnigraph.lang.source_text import NO_SPAN, Span
 from omnigraph.lang.text_printer import CommentedLines, quote_string
 from omnigraph.query.ast import (
     AggregateBlock,
@@ -34,6 +34,7 @@ from omnigraph.query.ast import (
     PropertyMatch,
     Query,
     ReadBody,
+    SetOperation,
     StringLiteral,
     TextFunction,
     Traversal,
@@ -105,9 +106,12 @@ class _QueryPrinter:
 
     def __init__(self, lines: CommentedLines) -> None:
         self._lines = lines
+        # How many braces are open around a read.
+        self._depth = 0
 
     def add_line(self, text: str, span: Span, *, indent: int = 0) -> None:
         """Print one line."""
+        indent += self._depth
         self._lines.add_line(text, indent=indent, start=span.start, end=span.end)
 
     def print_query(self, query: Query, *, prefix: str = "", start: int | None = None) -> None:
@@ -164,11 +168,41 @@ class _QueryPrinter:
         self._print_clauses(clauses, indent=2)
         self._print_closing("}", _last_span_of(span), indent=1)
 
-    def _print_read(self, body: ReadBody) -> None:
-        self._print_match(body.clauses, body.match_span)
-        items = [_Member(print_projection(item), item.span) for item in body.projections]
-        head = "return distinct" if body.is_distinct else "return"
-        self._print_braces(head, items, body.return_span, ends_in_comma=True)
+    def _print_input(self, source: ReadBody | SetOperation | None) -> None:
+        """What stands before the last stage, or what it combines."""
+        match source:
+            case ReadBody():
+                self._print_read(source, word="with")
+            case SetOperation(terms, operators, spans):
+                self._print_term(terms[0])
+                for place, (operator, term) in enumerate(zip(operators, terms[1:], strict=True)):
+                    # A tree that was not parsed has no places.
+                    self.add_line(operator, spans[place] if spans else NO_SPAN, indent=1)
+                    self._print_term(term)
+            case None:
+                pass
+            case _:
+                assert_never(source)
+
+    def _print_term(self, term: ReadBody) -> None:
+        if not term.needs_braces:
+            self._print_read(term)
+            return
+        span = term.braces_span
+        self.add_line("{", Span(span.start, span.start + 1), indent=1)
+        self._depth += 1
+        self._print_read(term)
+        self._depth -= 1
+        self._print_closing("}", _last_span_of(span), indent=1)
+
+    def _print_read(self, body: ReadBody, *, word: str = "return") -> None:
+        self._print_input(body.input)
+        if body.clauses:
+            self._print_match(body.clauses, body.match_span)
+        if body.projections:
+            items = [_Member(print_projection(item), item.span) for item in body.projections]
+            head = f"{word} distinct" if body.is_distinct else word
+            self._print_braces(head, items, body.return_span, ends_in_comma=True)
         if body.having:
             self._print_having(body)
         if body.order:
@@ -261,7 +295,9 @@ class _QueryPrinter:
     # ---- mutations ----
 
     def _print_pattern_write(self, write: PatternWrite) -> None:
-        self._print_match(write.clauses, write.match_span)
+        self._print_input(write.input)
+        if write.clauses:
+            self._print_match(write.clauses, write.match_span)
         for action in write.actions:
             match action:
                 case DeleteVariables(variables, span):
@@ -315,11 +351,11 @@ class _QueryPrinter:
     # ---- lines ----
 
     def _fits_line(self, text: str, span: Span, *, indent: int) -> bool:
-        is_short = 2 * indent + len(text) <= LINE_CHARACTERS_MAX
+        is_short = 2 * (indent + self._depth) + len(text) <= LINE_CHARACTERS_MAX
         return is_short and not self._lines.has_comment(span.start, span.end)
 
     def _print_closing(self, text: str, span: Span, *, indent: int) -> None:
-        self._lines.add_comments_before(span.start, indent=indent + 1)
+        self._lines.add_comments_before(span.start, indent=indent + self._depth + 1)
         self.add_line(text, span, indent=indent)
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from omnigraph.query.logical_plan import (
+    LEAVES,
     Aggregate,
     CompareBlock,
     Exists,
@@ -23,8 +24,10 @@ from omnigraph.query.logical_plan import (
     ParameterLimit,
     Project,
     Rank,
+    ReadPlan,
     Scan,
     Sort,
+    StageRows,
     Unit,
 )
 from omnigraph.query.typed_tree import (
@@ -147,7 +150,7 @@ def rename_variables(expr: Expr, new_name: Callable[[str], str]) -> Expr:
 def chain_of(root: Operator) -> Chain:
     """The operators of a plan, leaf first."""
     found = [root]
-    while not isinstance(found[-1], Unit | Outer):
+    while not isinstance(found[-1], LEAVES):
         found.append(found[-1].input)
     return tuple(reversed(found))
 
@@ -156,7 +159,7 @@ def link_chain(chain: Iterable[Operator]) -> Operator:
     """The plan of a chain of operators, leaf first, whatever their inputs were."""
     root: Operator | None = None
     for operator in chain:
-        if root is None or isinstance(operator, Unit | Outer):
+        if root is None or isinstance(operator, LEAVES):
             assert root is None, "only the first operator of a chain is a leaf"
             root = operator
         elif operator.input is not root:
@@ -168,7 +171,10 @@ def link_chain(chain: Iterable[Operator]) -> Operator:
 
 
 def map_chains(root: Operator, change: Callable[[Chain], Iterable[Operator]]) -> Operator:
-    """The plan with `change` applied to the chain of every block, then to its own."""
+    """The plan with `change` applied to the chain of every block, then to its own.
+
+    Plans of stages are plans of their own.
+    """
 
     def with_block(operator: Operator) -> Operator:
         if not isinstance(operator, Exists | CompareBlock):
@@ -182,7 +188,7 @@ def map_chains(root: Operator, change: Callable[[Chain], Iterable[Operator]]) ->
 def expressions_of(operator: Operator) -> tuple[Expr, ...]:
     """The expressions an operator evaluates itself, without those inside its block."""
     match operator:
-        case Unit() | Outer() | Exists() | Limit() | ParameterLimit():
+        case Unit() | Outer() | StageRows() | Exists() | Limit() | ParameterLimit():
             return ()
         case Scan() | Expand():
             return operator.conditions
@@ -206,6 +212,8 @@ def expressions_of(operator: Operator) -> tuple[Expr, ...]:
 def bound_variables_of(operator: Operator) -> frozenset[str]:
     """The variables an operator binds."""
     match operator:
+        case StageRows():
+            return frozenset({operator.variable, *(each.variable for each in operator.entities)})
         case Scan():
             return frozenset({operator.variable})
         case Expand():
@@ -213,6 +221,14 @@ def bound_variables_of(operator: Operator) -> frozenset[str]:
             return frozenset(name for name in (target, operator.edge_variable) if name is not None)
         case _:
             return frozenset()
+
+
+def map_stages(root: Operator, change: Callable[[ReadPlan], ReadPlan]) -> Operator:
+    """The plan with `change` applied to the plans of its stages."""
+    leaf, *others = chain_of(root)
+    if not isinstance(leaf, StageRows):
+        return root
+    return link_chain([replace(leaf, plans=tuple(map(change, leaf.plans))), *others])
 
 
 def used_variables_of(operator: Operator) -> frozenset[str]:

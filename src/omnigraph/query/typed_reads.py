@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from omnigraph.lang.tree_nodes import tree_node
-from omnigraph.query.ast import AggregateFunction, CompareOp
-from omnigraph.query.typed_tree import Expr, Mutation, Parameter, ResultType, RowCount, Score
+from omnigraph.query.ast import AggregateFunction, CompareOp, SetOperator
+from omnigraph.query.typed_tree import (
+    Expr,
+    Mutation,
+    Parameter,
+    PropertyValue,
+    ResultType,
+    RowCount,
+    Score,
+)
 
 # ---- patterns ----
 
@@ -136,6 +146,47 @@ class Read:
     order: tuple[OrderKey, ...] = ()
     limit: RowCount | None = None
     offset: RowCount | None = None
+    # What the pattern extends; a single row that binds nothing if None.
+    input: Stage | None = None
+
+
+def iter_reads(read: Read) -> Iterator[Read]:
+    """A read and those that its rows come from."""
+    yield read
+    if read.input is not None:
+        for each in read.input.reads:
+            yield from iter_reads(each)
+
+
+@tree_node(frozen=True, slots=True)
+class CarriedEntity:
+    """A node or edge variable that rows have from a stage; the column of its name has its id.
+
+    Where an edge may be of several types, the column `edge_type_column_of` has its type.
+    """
+
+    name: str
+    types: tuple[str, ...]
+    is_edge: bool = False
+
+
+def edge_type_column_of(name: str) -> str:
+    """The column of a stage that has the type of a carried edge."""
+    return f"{name}.@type"
+
+
+@tree_node(frozen=True, slots=True)
+class Stage:
+    """Rows to start from: those of a read that ends in `with`, or of reads that are combined.
+
+    `variable` stands for such a row: its properties are the columns that are not entities.
+    """
+
+    reads: tuple[Read, ...]
+    operators: tuple[SetOperator, ...]
+    variable: str
+    entities: tuple[CarriedEntity, ...]
+    values: tuple[PropertyValue, ...]
 
 
 CheckedQuery = Read | Mutation

@@ -57,6 +57,8 @@ F64 = make_scalar_type(Scalar.F64)
 
 # Anonymous endpoints are variables whose names no text can spell.
 ANONYMOUS_PREFIX = "_#"
+# The rows of a stage, whose properties are the values that it carries, have such a variable.
+STAGE_PREFIX = "#stage"
 # The variable that stands for the row under test in a mutation's `where`.
 ROW = "#row"
 # The default column name and the reserved parameter of `now()`.

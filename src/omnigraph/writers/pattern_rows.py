@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Protocol
 
 import pyarrow as pa
 
 from omnigraph.query import typed_reads, typed_tree
 from omnigraph.query.logical_plan import ReadPlan
-from omnigraph.query.query_descriptor import list_pattern_types
+from omnigraph.query.query_descriptor import list_used_types
 from omnigraph.query.typed_tree import SystemName, column_name_of
 from omnigraph.rows.columns import arrow_type_of
 from omnigraph.rows.evaluator import Params
@@ -67,7 +68,7 @@ def list_read_types(source: typed_reads.Read, view: View) -> list[TypeKey]:
     """The types that a pattern reads."""
     return [
         TypeKey(TypeKind.EDGE if use.is_edge else TypeKind.NODE, use.type_name)
-        for use in list_pattern_types(source.pattern, view.catalog)
+        for use in list_used_types(source, view.catalog)
     ]
 
 
@@ -93,7 +94,7 @@ def _to_stored_values(values: pa.ChunkedArray, type_: typed_tree.ResultType) -> 
 def build_pattern_reads(source: typed_reads.Read, view: View, params: Params) -> Footprint:
     """What could change the rows of a pattern: entities that it names by id, or whole types."""
     reads: dict[str, ReadSet] = {str(type_key): WHOLE for type_key in list_read_types(source, view)}
-    for name, several in _group_conditions(source.pattern).items():
+    for name, several in _group_conditions(source).items():
         type_key = TypeKey(TypeKind.NODE, name)
         found = [find_candidate_ids(each, view.get_shape(type_key), params) for each in several]
         known = [ids for ids in found if ids is not None]
@@ -104,11 +105,12 @@ def build_pattern_reads(source: typed_reads.Read, view: View, params: Params) ->
 
 
 def _group_conditions(
-    pattern: typed_reads.Pattern,
+    source: typed_reads.Read,
 ) -> Mapping[str, Sequence[Sequence[typed_tree.Expr]]]:
-    """By node type the conditions on each variable of it, in the pattern and its blocks."""
+    """By node type the conditions on each variable of it, in all patterns and their blocks."""
     found: dict[str, list[Sequence[typed_tree.Expr]]] = {}
-    for inner in _iter_patterns(pattern):
+    reads = typed_reads.iter_reads(source)
+    for inner in chain.from_iterable(_iter_patterns(each.pattern) for each in reads):
         conditions = {
             clause.variable: clause.conditions
             for clause in inner.clauses

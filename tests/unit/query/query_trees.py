@@ -182,7 +182,7 @@ order_keys = st.one_of(
         st.none() | st.sampled_from(ast.Direction),
     ),
 )
-read_bodies = st.builds(
+whole_reads = st.builds(
     ast.ReadBody,
     st.lists(clauses, min_size=1, max_size=4).map(tuple),
     st.lists(projections, min_size=1, max_size=3).map(tuple),
@@ -191,6 +191,33 @@ read_bodies = st.builds(
     limit=st.none() | st.integers(0, 2**64 - 1),
     offset=st.none() | st.integers(0, 2**64 - 1),
 )
+# Reads of several parts, each of which is short.
+short_sections = (
+    st.lists(traversals, max_size=1).map(tuple),
+    st.lists(st.builds(ast.Projection, leaves, st.none() | names), min_size=1, max_size=2).map(
+        tuple
+    ),
+)
+short_tails: dict[str, st.SearchStrategy[object]] = {
+    "order": st.lists(alias_keys, max_size=1).map(tuple),
+    "limit": st.none() | st.integers(0, 9),
+}
+distinct = st.booleans()
+stages = st.builds(ast.ReadBody, *short_sections, **short_tails, is_distinct=distinct)
+later_stages = st.builds(ast.ReadBody, *short_sections, **short_tails, input=stages)
+terms = st.one_of(
+    st.builds(ast.ReadBody, *short_sections, input=st.none() | stages, is_distinct=distinct),
+    st.builds(ast.ReadBody, *short_sections, **short_tails),
+)
+combined = st.builds(
+    lambda first, second, operator: ast.SetOperation((first, second), (operator,)),
+    terms,
+    terms,
+    st.sampled_from(ast.SetOperator),
+)
+combined_reads = st.builds(ast.ReadBody, st.just(()), st.just(()), **short_tails, input=combined)
+staged_reads = st.builds(ast.ReadBody, *short_sections, **short_tails, input=stages | later_stages)
+read_bodies = st.one_of(whole_reads, staged_reads, combined_reads)
 reserved_conditions = st.builds(
     ast.Comparison,
     st.sampled_from(ast.CompareOp),

@@ -18,6 +18,7 @@ is allocated; time and cancellation are checked between morsels.
     result_executor        the steps after the pattern, in order
     group_operator         groups and aggregates, of values or of weights
     row_keys               the integers that rows are grouped and sorted by
+    stage_operator         what a stage carries on, and reads that are combined
     project_operator       the columns of the result
     profiler               rows and time of each step, for `explain`
 """

@@ -67,8 +67,8 @@ def run_pattern(
 ) -> Batch:
     """The rows of a chain of operators; with a limit, any so many of them.
 
-    `outer` are the rows around a block. `needed` names the variables that are read afterwards;
-    None keeps all of them.
+    `outer` are the rows around a block, or those of a stage. `needed` names the variables that are
+    read afterwards; None keeps all of them.
     """
     batches = stream_pattern(operator, context, outer, limit=limit, needed=needed)
     return collect_batches(batches, context, limit=limit)
@@ -85,8 +85,8 @@ def stream_pattern(
     """The same rows some at a time, and at least one batch; more may come than a limit says."""
     leaf, *operators = chain_of(operator)
     start = Batch(1)
-    if isinstance(leaf, plans.Outer):
-        assert outer is not None, "a block needs the rows around it"
+    if not isinstance(leaf, plans.Unit):
+        assert outer is not None, "a block needs the rows around it, and a stage those before"
         start = outer
     ranks = [place for place, each in enumerate(operators) if isinstance(each, plans.Rank)]
     if ranks:

@@ -39,6 +39,22 @@ def finish_rows(
     note: RecordStep | None = None,
 ) -> pa.Table:
     """The columns of a result from the rows of a pattern; or from groups, if they are found."""
+    rows = run_steps(rows, steps, context, note=note)
+    table = projection.build_table(rows, context)
+    if note is not None and steps:
+        # The last step is done when its rows have their values.
+        note(steps[-1], rows.num_rows)
+    return table
+
+
+def run_steps(
+    rows: Batch | GroupedRows,
+    steps: Sequence[ResultStep],
+    context: ExecutionContext,
+    *,
+    note: RecordStep | None = None,
+) -> Batch | GroupedRows:
+    """The rows, or groups, that a result has; their values are still to be fetched."""
     for number, step in enumerate(steps):
         if isinstance(step, plans.Project):
             # Values are fetched when all other steps are done.
@@ -63,11 +79,7 @@ def finish_rows(
                 assert_never(step)
         if note is not None and following is not None:
             note(step, rows.num_rows)
-    table = projection.build_table(rows, context)
-    if note is not None and steps:
-        # The last step is done when its rows have their values.
-        note(steps[-1], rows.num_rows)
-    return table
+    return rows
 
 
 def _filter_groups(

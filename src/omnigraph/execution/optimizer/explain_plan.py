@@ -17,6 +17,7 @@ from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.enumerate_operator import EnumerationPlan, factor_key_of
 from omnigraph.execution.operators.pattern_executor import run_pattern
 from omnigraph.execution.operators.profiler import Profiler
+from omnigraph.execution.operators.stage_operator import StagedSource
 from omnigraph.execution.optimizer.factor_trees import FactorBranch, FactorTree, PartialAggregate
 from omnigraph.execution.optimizer.join_order import JoinOrder
 from omnigraph.execution.optimizer.pattern_graph import Variable
@@ -24,7 +25,7 @@ from omnigraph.execution.optimizer.physical_plan import PhysicalPlan
 from omnigraph.execution.search import FieldRef, field_cache_of
 from omnigraph.execution.sources.topology.topology_source import TopologySource
 from omnigraph.query.ast import CompareOp
-from omnigraph.query.logical_plan import Expand, Operator, Outer, Scan, Unit
+from omnigraph.query.logical_plan import Expand, Operator, Outer, Scan, StageRows, Unit
 from omnigraph.query.query_explain import format_operator
 from omnigraph.query.tree_walk import chain_of, iter_subexpressions, link_chain
 from omnigraph.query.typed_tree import Compare, Expr, PropertyValue, SystemValue, TextMatch
@@ -54,7 +55,10 @@ class AccessPaths:
     @property
     def is_whole(self) -> bool:
         """Whether whole types are in memory."""
-        return isinstance(self.context.source, TopologySource)
+        source = self.context.source
+        while isinstance(source, StagedSource):
+            source = source.base
+        return isinstance(source, TopologySource)
 
     def find_operator_path(self, operator: Operator) -> AccessPath:
         """The way of an operator; those that read no type have none."""
@@ -212,7 +216,10 @@ class PlanExplainer:
     ) -> Iterator[ExplainedRow]:
         """The operators of a pattern that is matched, in the order they run."""
         estimates = chain.from_iterable(choice.rows for choice in choices)
-        for operator in chain_of(pattern)[1:]:
+        leaf, *operators = chain_of(pattern)
+        if isinstance(leaf, StageRows):
+            yield self._build_row("StageRows", _format_stage(leaf), id(leaf))
+        for operator in operators:
             row = self._explain_operator(operator, id(operator))
             is_estimated = isinstance(operator, Scan | Expand)
             yield _with_estimate(row, next(estimates, None) if is_estimated else None)
@@ -274,22 +281,44 @@ class PlanExplainer:
         return replace(row, actual_rows=spent.rows, time_ms=time_ms)
 
 
-def run_operators(pattern: Operator, context: ExecutionContext, watch: Profiler) -> Batch:
-    """The rows of a pattern, one operator after the other if each runs by itself."""
+def run_operators(
+    pattern: Operator, context: ExecutionContext, watch: Profiler, start: Batch | None = None
+) -> Batch:
+    """The rows of a pattern, one operator after the other if each runs by itself.
+
+    Those of a stage start from the rows that they are given.
+    """
     leaf, *operators = chain_of(pattern)
     scans = [each for each in operators if isinstance(each, Scan)]
-    if len(scans) != 1 or not isinstance(operators[0], Scan):
+    if start is not None:
         watch.start()
-        found = run_pattern(pattern, context)
+        watch.record(id(leaf), start.num_rows)
+        if not scans:
+            return _run_one_by_one(operators, context, watch, start)
+    if start is not None or len(scans) != 1 or not isinstance(operators[0], Scan):
+        watch.start()
+        found = run_pattern(pattern, context, start)
         watch.record(id(pattern), found.num_rows)
         return found
     watch.start()
     rows = run_pattern(link_chain([leaf, operators[0]]), context)
     watch.record(id(operators[0]), rows.num_rows)
-    for operator in operators[1:]:
+    return _run_one_by_one(operators[1:], context, watch, rows)
+
+
+def _run_one_by_one(
+    operators: Iterable[Operator], context: ExecutionContext, watch: Profiler, rows: Batch
+) -> Batch:
+    for operator in operators:
         rows = run_pattern(link_chain([Outer(), operator]), context, rows)
         watch.record(id(operator), rows.num_rows)
     return rows
+
+
+def _format_stage(stage: StageRows) -> str:
+    """What the rows of a stage bind, and how they come from those of its reads."""
+    words = [str(operator) for operator in stage.operators]
+    return " ".join([*words, format_operator(stage)])
 
 
 def _with_estimate(row: ExplainedRow, estimate: float | None) -> ExplainedRow:

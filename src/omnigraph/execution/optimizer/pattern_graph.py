@@ -10,14 +10,14 @@ from typing import TypeAlias
 
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.logical_plan import (
+    LEAVES,
     CompareBlock,
     Exists,
     Expand,
     Filter,
+    Leaf,
     Operator,
-    Outer,
     Scan,
-    Unit,
 )
 from omnigraph.query.pattern_assembly import NO_INPUT, Test, reverse_traversal
 from omnigraph.query.tree_walk import chain_of, used_variables_of
@@ -96,7 +96,7 @@ class PatternGraph:
     `outer` are the variables that come with the leaf.
     """
 
-    leaf: Unit | Outer
+    leaf: Leaf
     variables: Mapping[str, Variable]
     links: tuple[Link, ...]
     tests: tuple[Test, ...]
@@ -170,7 +170,7 @@ class PatternGraph:
 def build_pattern_graph(pattern: Operator, catalog: Catalog | None = None) -> PatternGraph:
     """The graph of a chain of scans, traversals and tests; a catalog says which keys are ids."""
     leaf, *operators = chain_of(pattern)
-    assert isinstance(leaf, Unit | Outer)
+    assert isinstance(leaf, LEAVES)
     nodes: dict[str, tuple[str, tuple[Expr, ...]]] = {}
     links: list[Link] = []
     tests: list[Test] = []
@@ -206,7 +206,7 @@ def _detach_traversal(expand: Expand) -> Expand:
 
 
 def _build_graph(
-    leaf: Unit | Outer,
+    leaf: Leaf,
     nodes: Mapping[str, tuple[str, tuple[Expr, ...]]],
     links: Iterable[Link],
     tests: Iterable[Test],

@@ -28,6 +28,7 @@ from omnigraph.execution.optimizer.plan_split import (
     VariableTypes,
     collect_text_matches,
     find_single_scan,
+    iter_operators,
     read_types_of,
     split_plan,
     variable_types_of,
@@ -40,6 +41,7 @@ from omnigraph.query.logical_plan import (
     Rank,
     ReadPlan,
     Scan,
+    StageRows,
     Unit,
 )
 from omnigraph.query.pattern_assembly import PatternNode, PatternParts, Test, assemble_pattern
@@ -60,6 +62,8 @@ class AnalyzedPlan:
     plan: ReadPlan
     pattern: Operator
     rank: Rank | None
+    # Whether this plan, or one of a stage, ranks.
+    is_ranked: bool
     steps: tuple[ResultStep, ...]
     graph: PatternGraph
     aggregation: Aggregation | None
@@ -67,7 +71,10 @@ class AnalyzedPlan:
     needed: frozenset[str]
     # How many rows of the pattern are enough, if any so many are.
     rows_max: int | None
+    columns: tuple[Column, ...]
     projection: Projection
+    # What the pattern starts from, if not from nothing.
+    stage: StageRows | None
     # The pattern, if it is one scan, and the types and text predicates of the whole plan.
     scan: Scan | None
     types: frozenset[TypeKey]
@@ -106,16 +113,21 @@ def analyze_plan(plan: ReadPlan, catalog: Catalog) -> AnalyzedPlan:
         wanted = plan_aggregation(first, graph, catalog)
     needed = parts.needed if rank is None else parts.needed | used_variables_of(rank)
     rows_max = parts.rows_max if rank is None else None
+    columns = _find_columns(steps)
+    leaf = chain_of(pattern)[0]
     return AnalyzedPlan(
         plan,
         pattern,
         rank,
+        any(isinstance(each, Rank) for each in iter_operators(plan.root)),
         steps,
         graph,
         wanted,
         needed,
         rows_max,
-        build_projection(_find_columns(steps), catalog),
+        columns,
+        build_projection(columns, catalog),
+        leaf if isinstance(leaf, StageRows) else None,
         find_single_scan(plan.root),
         read_types_of(plan.root),
         collect_text_matches(plan.root),
@@ -139,7 +151,7 @@ def _find_columns(steps: Sequence[ResultStep]) -> tuple[Column, ...]:
 def is_factorizable(query: AnalyzedPlan) -> bool:
     """Whether rows can be enumerated here: the order is free, and one component has all needs."""
     graph = query.graph
-    if graph.is_selecting or not 0 < len(graph.variables) <= VARIABLES_MAX:
+    if query.stage is not None or not _is_free(graph):
         return False
     own = [_component_of(query, used_variables_of(test)) for test in graph.tests]
     if None in own:
@@ -147,6 +159,11 @@ def is_factorizable(query: AnalyzedPlan) -> bool:
     return (
         len({_component_of(query, {name}) for name in _collect_row_variables(query)} - {None}) <= 1
     )
+
+
+def _is_free(graph: PatternGraph) -> bool:
+    """Whether any order will do, and is worth a search."""
+    return not graph.is_selecting and 0 < len(graph.variables) <= VARIABLES_MAX
 
 
 def build_physical_plan(query: AnalyzedPlan, statistics: Statistics) -> PhysicalPlan:
@@ -199,7 +216,8 @@ class OrderedPattern:
 def reorder_pattern(query: AnalyzedPlan, statistics: Statistics) -> OrderedPattern:
     """The pattern of a plan in the cheapest order."""
     graph = query.graph
-    if graph.is_selecting or not 0 < len(graph.variables) <= VARIABLES_MAX:
+    if query.stage is not None or not _is_free(graph):
+        # The rows of a stage come first, as few as they are.
         return OrderedPattern(query.pattern)
     choices = [
         choose_join_order(graph, statistics, needed=(), among=component, is_hanging=False)

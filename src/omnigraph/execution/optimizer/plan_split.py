@@ -58,9 +58,12 @@ def _collect_variables(expr: Expr) -> frozenset[str]:
 
 
 def iter_operators(root: plans.Operator) -> Iterator[plans.Operator]:
-    """The operators of a plan and of its blocks."""
+    """The operators of a plan, of its blocks and of its stages."""
     for operator in chain_of(root):
         yield operator
+        if isinstance(operator, plans.StageRows):
+            for stage in operator.plans:
+                yield from iter_operators(stage.root)
         if isinstance(operator, plans.Exists | plans.CompareBlock):
             yield from iter_operators(operator.block)
 
@@ -69,7 +72,8 @@ def iter_operators(root: plans.Operator) -> Iterator[plans.Operator]:
 class VariableTypes:
     """The type of each node variable, and the types of each edge variable, of a plan.
 
-    Variables of blocks are among them; no two variables of a plan have the same name.
+    Variables of blocks and stages are among them; no two variables of a plan have the same name.
+    Rows of a stage have a type of their own, with the name of their variable.
     """
 
     nodes: dict[str, str]
@@ -81,6 +85,13 @@ def variable_types_of(root: plans.Operator) -> VariableTypes:
     found = VariableTypes({}, {})
     for operator in iter_operators(root):
         match operator:
+            case plans.StageRows():
+                found.nodes[operator.variable] = operator.variable
+                for each in operator.entities:
+                    if each.is_edge:
+                        found.edges[each.variable] = each.types
+                    else:
+                        (found.nodes[each.variable],) = each.types
             case plans.Scan(variable=variable, type_name=type_name):
                 found.nodes[variable] = type_name
             case plans.Expand():
@@ -125,7 +136,9 @@ def collect_text_matches(root: plans.Operator) -> tuple[TextMatch, ...]:
 
 def find_single_scan(root: plans.Operator) -> plans.Scan | None:
     """The scan of a pattern that consists of one, with all conditions on its rows."""
-    _, *operators = chain_of(split_plan(root).pattern)
+    leaf, *operators = chain_of(split_plan(root).pattern)
+    if isinstance(leaf, plans.StageRows):
+        return None
     filters = [each.condition for each in operators if isinstance(each, plans.Filter)]
     scans = [each for each in operators if isinstance(each, plans.Scan)]
     if len(scans) != 1 or len(filters) + 1 < len(operators):

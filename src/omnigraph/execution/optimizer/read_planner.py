@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,8 +24,19 @@ from omnigraph.execution.operators.factorize_operator import Factorizer
 from omnigraph.execution.operators.group_operator import GroupAggregator, GroupedRows
 from omnigraph.execution.operators.pattern_executor import run_pattern
 from omnigraph.execution.operators.profiler import NULL_PROFILER, Profiler
-from omnigraph.execution.operators.result_executor import finish_rows
-from omnigraph.execution.optimizer.explain_plan import Explained, PlanExplainer, run_operators
+from omnigraph.execution.operators.result_executor import finish_rows, run_steps
+from omnigraph.execution.operators.stage_operator import (
+    CarriedRows,
+    carry_rows,
+    combine_rows,
+    start_rows,
+)
+from omnigraph.execution.optimizer.explain_plan import (
+    Explained,
+    ExplainedRow,
+    PlanExplainer,
+    run_operators,
+)
 from omnigraph.execution.optimizer.graph_statistics import Statistics
 from omnigraph.execution.optimizer.physical_plan import (
     AnalyzedPlan,
@@ -40,7 +51,9 @@ from omnigraph.execution.optimizer.physical_plan import (
 from omnigraph.execution.result import Result
 from omnigraph.execution.sources.topology.topology_source import TopologySource
 from omnigraph.lru_cache import LruCache
-from omnigraph.query.logical_plan import Filter, Limit, ReadPlan, Sort
+from omnigraph.query.limit_binding import NO_LIMIT, LimitBinding, bind_limit, read_limit
+from omnigraph.query.logical_plan import Filter, Limit, ReadPlan, Sort, StageRows
+from omnigraph.rows.evaluator import Params
 from omnigraph.schema.catalog import Catalog
 
 # A plan holds a few kilobytes.
@@ -68,6 +81,7 @@ class Planner:
     def __init__(self, plans_max: int = PLANS_MAX) -> None:
         # By identity: to compare plans by value takes longer than a small query.
         self._known = LruCache[int, CachedPlan](plans_max)
+        self._bound = LruCache[tuple[int, LimitBinding], tuple[ReadPlan, ReadPlan]](plans_max)
 
     def get_plan(self, plan: ReadPlan, catalog: Catalog) -> CachedPlan:
         """A plan as it runs; analyzed once, and cached."""
@@ -77,13 +91,47 @@ class Planner:
         query = analyze_plan(plan, catalog)
         return self._known.put(id(plan), CachedPlan(query, is_factorizable(query)))
 
+    def bind_limit(self, plan: ReadPlan, params: Params | None) -> ReadPlan:
+        """A plan with the number of rows of a request, or without any limit.
+
+        It is the same one every time, as its analysis is cached by identity.
+        """
+        if plan.open_limit is None:
+            return plan
+        binding = NO_LIMIT if params is None else read_limit(plan.open_limit, params)
+        key = (id(plan), binding)
+        known = self._bound.get(key)
+        if known is None or known[0] is not plan:
+            known = self._bound.put(key, (plan, bind_limit(plan, binding)))
+        return known[1]
+
     def run(self, plan: ReadPlan, context: ExecutionContext) -> Result:
         """The result of a plan."""
         planned = self.get_plan(plan, context.view.catalog)
-        query, rows = planned.query, self.compute_rows(planned, context)
+        query = planned.query
+        start, context = self._run_stage(query.stage, context)
+        rows = self.compute_rows(planned, context, start)
         return Result(plan.columns, finish_rows(rows, query.steps, query.projection, context))
 
-    def compute_rows(self, planned: CachedPlan, context: ExecutionContext) -> Batch | GroupedRows:
+    def _run_stage(
+        self, stage: StageRows | None, context: ExecutionContext
+    ) -> tuple[Batch | None, ExecutionContext]:
+        """The rows that a plan starts from, and where their values are read."""
+        if stage is None:
+            return None, context
+        parts: list[CarriedRows] = []
+        for each in stage.plans:
+            plan = self.bind_limit(each, context.params)
+            planned = self.get_plan(plan, context.view.catalog)
+            query = planned.query
+            start, inner = self._run_stage(query.stage, context)
+            rows = run_steps(self.compute_rows(planned, inner, start), query.steps, inner)
+            parts.append(carry_rows(rows, query.columns, stage, inner))
+        return start_rows(combine_rows(parts, stage.operators, context), stage, context)
+
+    def compute_rows(
+        self, planned: CachedPlan, context: ExecutionContext, start: Batch | None = None
+    ) -> Batch | GroupedRows:
         """What the steps after the pattern start from; groups, if they are found without rows."""
         rows = self._run_factorized(planned, context)
         if isinstance(rows, GroupedRows):
@@ -91,7 +139,7 @@ class Planner:
         if rows is None:
             pattern = self._get_ordered_pattern(planned, context).pattern
             query = planned.query
-            rows = run_pattern(pattern, context, limit=query.rows_max, needed=query.needed)
+            rows = run_pattern(pattern, context, start, limit=query.rows_max, needed=query.needed)
         return _rank_rows(planned.query, rows, context)
 
     def _run_factorized(
@@ -125,27 +173,80 @@ class Planner:
         self, plan: ReadPlan, context: ExecutionContext, *, analyze: bool = True
     ) -> Explained:
         """How a plan runs; to analyze it, it is run."""
+        run = self._explain_rows(plan, context, analyze=analyze)
+        if run.rows is not None:
+            run.watch.start()
+            query = run.query
+            finish_rows(run.rows, query.steps, query.projection, run.context, note=run.note)
+        return Explained(tuple(reversed([*run.found, *run.explain_steps()])))
+
+    def _explain_stage(
+        self, stage: StageRows, context: ExecutionContext, *, analyze: bool
+    ) -> tuple[list[ExplainedRow], Batch | None, ExecutionContext]:
+        """How the rows that a plan starts from are found, in the order in which they are."""
+        found: list[ExplainedRow] = []
+        parts: list[CarriedRows] = []
+        for each in stage.plans:
+            run = self._explain_rows(
+                self.bind_limit(each, context.params), context, analyze=analyze
+            )
+            if run.rows is not None:
+                run.watch.start()
+                rows = run_steps(run.rows, run.query.steps, run.context, note=run.note)
+                parts.append(carry_rows(rows, run.query.columns, stage, run.context))
+                run.note(run.query.steps[-1], rows.num_rows)
+            found += [*run.found, *run.explain_steps()]
+        if not parts:
+            return found, None, context
+        return found, *start_rows(combine_rows(parts, stage.operators, context), stage, context)
+
+    def _explain_rows(
+        self, plan: ReadPlan, context: ExecutionContext, *, analyze: bool
+    ) -> _ExplainedRun:
+        """How the rows of a pattern are found, after those that it starts from."""
         planned = self.get_plan(plan, context.view.catalog)
         query, watch = planned.query, Profiler()
+        found: list[ExplainedRow] = []
+        start = None
+        if query.stage is not None:
+            found, start, context = self._explain_stage(query.stage, context, analyze=analyze)
         explaining = PlanExplainer(context, watch if analyze else None)
         rows = self._run_factorized(planned, context, watch) if analyze else None
         is_weighed = rows is not None if analyze else self._is_factorized(planned, context)
         if is_weighed:
             known = _FactorizedRun(planned, context).physical
-            found = list(explaining.explain_factorized(known))
+            found += explaining.explain_factorized(known)
         else:
             ordered = self._get_ordered_pattern(planned, context)
-            rows = run_operators(ordered.pattern, context, watch) if analyze else None
-            found = list(explaining.explain_matched(ordered.pattern, ordered.join_orders))
+            if analyze:
+                rows = run_operators(ordered.pattern, context, watch, start)
+            found += explaining.explain_matched(ordered.pattern, ordered.join_orders)
         if isinstance(rows, Batch) and query.rank is not None:
             watch.start()
             rows = _rank_rows(query, rows, context)
             watch.record(id(query.rank), rows.num_rows)
-        if rows is not None:
-            watch.start()
-            finish_rows(rows, query.steps, query.projection, context, note=watch.record_step)
-        above = query.steps if query.rank is None else (query.rank, *query.steps)
-        return Explained(tuple(reversed([*found, *explaining.explain_rest(above)])))
+        return _ExplainedRun(query, context, explaining, watch, found, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _ExplainedRun:
+    """How the pattern of a plan ran, and its rows if it did."""
+
+    query: AnalyzedPlan
+    context: ExecutionContext
+    explaining: PlanExplainer
+    watch: Profiler
+    found: list[ExplainedRow]
+    rows: Batch | GroupedRows | None
+
+    def note(self, step: Hashable, rows: int) -> None:
+        """Record a step after the pattern."""
+        self.watch.record_step(step, rows)
+
+    def explain_steps(self) -> Iterator[ExplainedRow]:
+        """The operators after the pattern, of which the times are known by now."""
+        rank = () if self.query.rank is None else (self.query.rank,)
+        return self.explaining.explain_rest((*rank, *self.query.steps))
 
 
 def _are_guards_true(query: AnalyzedPlan, context: ExecutionContext) -> bool:

@@ -27,9 +27,31 @@ class Projection:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
+class SetOperator(StrEnum):
+    """How the rows of two reads become those of one."""
+
+    UNION = "union"
+    UNION_ALL = "union all"
+    INTERSECT = "intersect"
+    EXCEPT = "except"
+
+
+@tree_node(frozen=True, slots=True)
+class SetOperation:
+    """Reads whose rows are combined from left to right; a single one stood in braces."""
+
+    terms: tuple[ReadBody, ...]
+    operators: tuple[SetOperator, ...] = ()
+    operator_spans: tuple[Span, ...] = field(default=(), compare=False)
+
+
 @tree_node(frozen=True, slots=True)
 class ReadBody:
-    """`match`, `return`, `having`, `order`, `limit`, `offset`."""
+    """`match`, `return` or `with`, `having`, `order`, `limit`, `offset`.
+
+    `input` is what it starts from: the stage before, which ends in `with`, or combined reads, of
+    whose rows it has nothing but what follows `return`.
+    """
 
     clauses: tuple[Clause, ...]
     projections: tuple[Projection, ...]
@@ -38,12 +60,21 @@ class ReadBody:
     limit: int | Variable | None = None
     offset: int | Variable | None = None
     is_distinct: bool = False
+    input: ReadBody | SetOperation | None = None
     limit_span: Span = field(default=NO_SPAN, compare=False)
     offset_span: Span = field(default=NO_SPAN, compare=False)
     match_span: Span = field(default=NO_SPAN, compare=False)
     return_span: Span = field(default=NO_SPAN, compare=False)
     having_span: Span = field(default=NO_SPAN, compare=False)
     order_span: Span = field(default=NO_SPAN, compare=False)
+    # From brace to brace, if the read stood in braces.
+    braces_span: Span = field(default=NO_SPAN, compare=False)
+
+    @property
+    def needs_braces(self) -> bool:
+        """Whether it stands in braces among reads that are combined."""
+        has_tail = bool(self.having or self.order) or (self.limit, self.offset) != (None, None)
+        return has_tail or isinstance(self.input, SetOperation)
 
 
 @tree_node(frozen=True, slots=True)
@@ -121,10 +152,11 @@ Action = UpdateVariable | DeleteVariables | Insert
 
 @tree_node(frozen=True, slots=True)
 class PatternWrite:
-    """`match { … }` and what is done with its rows."""
+    """`match { … }`, perhaps after stages, and what is done with its rows."""
 
     clauses: tuple[Clause, ...]
     actions: tuple[Action, ...]
+    input: ReadBody | None = None
     match_span: Span = field(default=NO_SPAN, compare=False)
     span: Span = field(default=NO_SPAN, compare=False)
 

@@ -14,8 +14,15 @@ from omnigraph.query.check.check_assignments import (
 )
 from omnigraph.query.check.check_context import CheckContext
 from omnigraph.query.check.check_expressions import LeafRules, Refusal, leaf_of
-from omnigraph.query.check.check_patterns import check_pattern
-from omnigraph.query.check.variable_scope import EdgeVariable, NodeVariable, Scope, find_bound
+from omnigraph.query.check.check_reads import check_match
+from omnigraph.query.check.check_stages import check_input, report_unused
+from omnigraph.query.check.variable_scope import (
+    EdgeVariable,
+    Entity,
+    Scope,
+    ValueVariable,
+    find_bound,
+)
 from omnigraph.query.tree_walk import iter_subexpressions
 from omnigraph.query.typed_tree import SystemName, column_name_of
 from omnigraph.schema.catalog import EdgeType, NodeType
@@ -33,15 +40,17 @@ def check_pattern_write(
 ) -> typed_tree.PatternWrite | None:
     """The pattern, its actions, and what these read of it."""
     errors_before = context.errors
-    pattern, scope = check_pattern(context, write.clauses)
+    before = check_input(context, write.input)
+    pattern, scope = check_match(context, write.clauses, before)
     actions = [found for each in write.actions for found in _check_action(context, scope, each)]
+    report_unused(context, write.input, before)
     if context.errors > errors_before:
         return None
     columns = tuple(_collect_columns(actions).values()) or (
         typed_reads.Column("row", typed_tree.EVERY_ROW, typed_tree.BOOL),
     )
     return typed_tree.PatternWrite(
-        typed_reads.Read("match", parameters, pattern, columns), tuple(actions)
+        typed_reads.Read("match", parameters, pattern, columns, input=before.stage), tuple(actions)
     )
 
 
@@ -64,9 +73,7 @@ def _check_action(
             return () if written is None else (written,)
 
 
-def _find_entity(
-    context: CheckContext, scope: Scope, variable: ast.Variable
-) -> NodeVariable | EdgeVariable | None:
+def _find_entity(context: CheckContext, scope: Scope, variable: ast.Variable) -> Entity | None:
     """The variable of a node or an edge that a clause binds."""
     if variable.name in context.parameters and scope.find(variable.name) is None:
         context.report_error(
@@ -76,10 +83,15 @@ def _find_entity(
             hint="bind a node by its key in 'match': $v: Type { key: $parameter }",
         )
         return None
-    return find_bound(context, scope, variable, "T102")
+    bound = find_bound(context, scope, variable, "T102")
+    if isinstance(bound, ValueVariable):
+        message = f"'${variable.name}' is a value, not a node or an edge"
+        context.report_error("T124", variable.span, message)
+        return None
+    return bound
 
 
-def _types_of(bound: NodeVariable | EdgeVariable) -> tuple[tuple[str, ...], bool]:
+def _types_of(bound: Entity) -> tuple[tuple[str, ...], bool]:
     if isinstance(bound, EdgeVariable):
         return bound.edge_types or (), True
     return (() if bound.type_name is None else (bound.type_name,)), False

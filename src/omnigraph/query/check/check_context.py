@@ -12,7 +12,7 @@ from omnigraph.lang.quoting import sanitize_text
 from omnigraph.lang.source_text import Span
 from omnigraph.lang.spellcheck import CANDIDATES_MAX
 from omnigraph.query.typed_reads import EdgeStep
-from omnigraph.query.typed_tree import ANONYMOUS_PREFIX
+from omnigraph.query.typed_tree import ANONYMOUS_PREFIX, STAGE_PREFIX
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.property_types import PropertyType
 
@@ -25,12 +25,15 @@ class CheckContext:
     collector: Collector
     mode: Mode
     parameters: dict[str, PropertyType | None] = field(default_factory=dict)
+    # The values that the stage before carried to the clauses under check.
+    carried_values: frozenset[str] = frozenset()
     errors: int = 0
     # The variables of blocks that have ended, which messages distinguish from misspelt ones.
     block_variables: set[str] = field(default_factory=set)
     # The edge types that join two node types, found once: a schema may have very many.
     joining_steps: dict[tuple[str, str], tuple[EdgeStep, ...]] = field(default_factory=dict)
     _anonymous: int = 0
+    _stages: int = 0
     _reported: set[tuple[str, str]] = field(default_factory=set)
 
     @property
@@ -63,10 +66,19 @@ class CheckContext:
         """A "did you mean" for an unknown name."""
         return self.collector.suggest_similar(word, islice(candidates, CANDIDATES_MAX))
 
+    def is_value(self, name: str) -> bool:
+        """Whether a variable is a parameter, or another name of a value."""
+        return name in self.parameters or name in self.carried_values
+
     def make_anonymous_name(self) -> str:
         """A variable name that no text can spell."""
         self._anonymous += 1
         return f"{ANONYMOUS_PREFIX}{self._anonymous}"
+
+    def make_stage_name(self) -> str:
+        """The variable of the rows of a stage, which no text can spell."""
+        self._stages += 1
+        return f"{STAGE_PREFIX}{self._stages}"
 
     def source_text_of(self, span: Span) -> str:
         """The text as written at a place, cut to a readable length."""

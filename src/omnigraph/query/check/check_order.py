@@ -257,8 +257,11 @@ def _check_equal_key(keys: _OrderScope, key: ast.OrderKey) -> _CheckedKey | None
     item = keys.by_value.get(value)
     if item is None and isinstance(key.value, ast.PropertyAccess | ast.SystemAccess):
         item = keys.by_name.get(default_name_of(key.value) or "")
-    is_computed = isinstance(key.value, ast.Computation) and not keys.items.is_aggregated
-    if item is None and is_computed:
+    # A bare variable that has a property's value is what a stage carried.
+    is_of_row = isinstance(key.value, ast.Computation) or isinstance(
+        value, typed_tree.PropertyValue
+    )
+    if item is None and is_of_row and not keys.items.is_aggregated:
         return _build_key(keys, key, value)
     if item is None:
         context.report_error(

@@ -42,8 +42,10 @@ from omnigraph.query.check.variable_scope import (
     NodeVariable,
     Owner,
     Scope,
+    ValueVariable,
     check_new_name,
     refuse_property,
+    refuse_value,
 )
 from omnigraph.schema.ast import Name
 from omnigraph.schema.catalog import NodeType
@@ -299,6 +301,9 @@ def _bind_variable(
                 "T23", binding.variable.span, f"'${name}' is an edge variable, not a node"
             )
             return None
+        case ValueVariable() as value:
+            refuse_value(context, value, binding.variable, "cannot be bound to a node")
+            return None
         case NodeVariable(_, bound_type):
             if bound_type is not None and type_name is not None and bound_type != type_name:
                 context.report_error(
@@ -405,7 +410,7 @@ def _merge_around_not(
 
 def _is_edge(context: CheckContext, word: str, ends: tuple[ast.Variable, ast.Variable]) -> bool:
     """Whether a word between two variables names an edge: not between values."""
-    is_value = any(end.name in context.parameters for end in ends)
+    is_value = any(context.is_value(end.name) for end in ends)
     return not is_value and context.catalog.find_edge(word) is not None
 
 
@@ -444,7 +449,7 @@ def _as_traversal(context: CheckContext, clause: ast.Filter, condition: ast.Expr
 
 
 def _as_filter(context: CheckContext, traversal: ast.Traversal) -> ast.Clause:
-    """A text test of a parameter, when no edge has the name of the operator."""
+    """A text test of a parameter or another value, when no edge has the name of the operator."""
     match traversal:
         case ast.Traversal(
             source=source,
@@ -453,7 +458,7 @@ def _as_filter(context: CheckContext, traversal: ast.Traversal) -> ast.Clause:
             is_undirected=False,
             bounds=None,
             target=target,
-        ) if text in set(ast.TextOp) and source.name in context.parameters:
+        ) if text in set(ast.TextOp) and context.is_value(source.name):
             if context.is_strict or context.catalog.find_edge(text) is not None:
                 return traversal
             context.collector.report_warning(

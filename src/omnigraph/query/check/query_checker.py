@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import assert_never
 
 from omnigraph.lang.diagnostics import Collector
@@ -9,14 +10,9 @@ from omnigraph.lang.lexer import Mode
 from omnigraph.query import ast, typed_reads, typed_tree
 from omnigraph.query.check.check_context import CheckContext
 from omnigraph.query.check.check_expressions import Target, check_constant, coerce_assigned
-from omnigraph.query.check.check_having import check_having
-from omnigraph.query.check.check_literals import find_parameter_value
 from omnigraph.query.check.check_mutations import check_mutations
-from omnigraph.query.check.check_order import check_order
-from omnigraph.query.check.check_patterns import check_pattern
-from omnigraph.query.check.check_returns import check_items
+from omnigraph.query.check.check_stages import check_read
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.property_types import INTEGERS
 
 
 def check_query(
@@ -28,55 +24,14 @@ def check_query(
     checked: typed_reads.CheckedQuery
     match query.body:
         case ast.ReadBody() as body:
-            checked = _check_read(context, query.name.text, parameters, body)
+            read = check_read(context, body).read
+            checked = replace(read, name=query.name.text, parameters=parameters)
         case ast.MutationBody(mutations):
             statements = check_mutations(context, mutations, parameters)
             checked = typed_tree.Mutation(query.name.text, parameters, statements)
         case _:
             assert_never(query.body)
     return None if context.errors else checked
-
-
-def _check_read(
-    context: CheckContext,
-    name: str,
-    parameters: tuple[typed_tree.Parameter, ...],
-    body: ast.ReadBody,
-) -> typed_reads.Read:
-    pattern, scope = check_pattern(context, body.clauses)
-    items = check_items(context, scope, body.projections, is_distinct=body.is_distinct)
-    having = check_having(context, scope, body, items)
-    order = check_order(context, scope, body, items)
-    return typed_reads.Read(
-        name=name,
-        parameters=parameters,
-        pattern=pattern,
-        columns=items.build_columns(),
-        is_aggregated=items.is_aggregated,
-        having=having,
-        rank=order.rank,
-        order=order.keys,
-        limit=_check_count(context, "limit", body.limit),
-        offset=_check_count(context, "offset", body.offset),
-    )
-
-
-def _check_count(
-    context: CheckContext, word: str, count: int | ast.Variable | None
-) -> typed_tree.RowCount | None:
-    """A number of rows: a literal, or a parameter with an integer."""
-    if count is None or isinstance(count, int):
-        return count
-    value = None
-    if count.name in context.parameters:
-        value = find_parameter_value(context, count.name)
-        if value is None or value.type.scalar in INTEGERS:
-            return value
-    got = f"${count.name} is not a parameter" if value is None else f"got {value.type}"
-    context.report_error(
-        "T121", count.span, f"'{word}' needs an integer or a parameter with one; {got}"
-    )
-    return None
 
 
 def declare_parameters(

@@ -33,7 +33,16 @@ class EdgeVariable:
     edge_types: tuple[str, ...] | None
 
 
-Bound = NodeVariable | EdgeVariable
+@dataclass(frozen=True, slots=True)
+class ValueVariable:
+    """The name of a value; it has no value when what gives it one is wrong."""
+
+    name: str
+    value: typed_tree.PropertyValue | None
+
+
+Entity = NodeVariable | EdgeVariable
+Bound = Entity | ValueVariable
 
 
 class Scope:
@@ -41,31 +50,54 @@ class Scope:
 
     `declared` are the node types of the bindings of the whole block, known before its clauses are
     read; None where the type is unknown. A variable of an outer block can be seen only if a clause
-    before this block has bound it.
+    before this block has bound it. `dropped` are the variables that a stage before did not carry.
     """
 
-    def __init__(self, declared: Mapping[str, str | None], outer: Scope | None = None) -> None:
+    def __init__(
+        self,
+        declared: Mapping[str, str | None],
+        outer: Scope | None = None,
+        dropped: frozenset[str] = frozenset(),
+    ) -> None:
         self.declared = declared
         self.outer = outer
+        self.dropped = dropped
         self.mentions_outer = False
         self.own: dict[str, Bound] = {}
+        # Those that something refers to.
+        self.used: set[str] = set()
 
     def find(self, name: str) -> Bound | None:
         """The variable of a name, if a clause has bound it; remembers a look at outer blocks."""
-        if name in self.own:
-            return self.own[name]
-        found = self.outer.peek(name) if self.outer else None
-        self.mentions_outer = self.mentions_outer or found is not None
-        return found
+        owner = self._find_owner(name)
+        if owner is None:
+            return None
+        owner.used.add(name)
+        self.mentions_outer = self.mentions_outer or owner is not self
+        return owner.own[name]
 
     def peek(self, name: str) -> Bound | None:
         """The variable of a name, without counting as a mention."""
+        owner = self._find_owner(name)
+        return None if owner is None else owner.own[name]
+
+    def _find_owner(self, name: str) -> Scope | None:
         scope: Scope | None = self
-        while scope is not None:
-            if name in scope.own:
-                return scope.own[name]
+        while scope is not None and name not in scope.own:
             scope = scope.outer
-        return None
+        return scope
+
+    def is_dropped(self, name: str) -> bool:
+        """Whether a stage before bound the name, and did not carry it."""
+        return name in self.list_dropped()
+
+    def list_dropped(self) -> frozenset[str]:
+        """The variables that stages before bound, and did not carry."""
+        return self.dropped | (frozenset() if self.outer is None else self.outer.list_dropped())
+
+    def list_values(self) -> frozenset[str]:
+        """The variables of this block that are values."""
+        return frozenset(each.name for each in self.own.values() if isinstance(each, ValueVariable))
 
     def bind(self, variable: Bound) -> None:
         """Add a variable to this block."""
@@ -145,13 +177,15 @@ class Owner:
 def check_variable(
     context: CheckContext, scope: Scope, variable: ast.Variable
 ) -> typed_tree.Expr | None:
-    """A bare variable that is not a parameter: a node."""
+    """A bare variable that is not a parameter: a node, or a value."""
     bound = find_bound(context, scope, variable, "T102")
     match bound:
         case NodeVariable(name, str(type_name)):
             return typed_tree.NodeValue(name, typed_tree.NodeObject(type_name))
         case EdgeVariable():
             refuse_edge(context, variable, "stand alone; name one of its properties")
+        case ValueVariable(_, value):
+            return value
     return None
 
 
@@ -173,6 +207,8 @@ def check_property(
             type_ = _check_edge_property(context, edge_types, access.property, code)
             if type_ is not None:
                 return typed_tree.PropertyValue(name, access.property.text, type_)
+        case ValueVariable():
+            refuse_value(context, bound, access.variable, "has no properties")
     return None
 
 
@@ -192,6 +228,9 @@ def check_system(
     """A system field of a bound node or edge."""
     bound = find_bound(context, scope, access.variable, "T6")
     if bound is None:
+        return None
+    if isinstance(bound, ValueVariable):
+        refuse_value(context, bound, access.variable, "has no fields")
         return None
     fields = NODE_FIELDS if isinstance(bound, NodeVariable) else EDGE_FIELDS
     field = access.name.text
@@ -213,11 +252,14 @@ def find_bound(
     name = variable.name
     bound = scope.find(name)
     if bound is None and context.is_first("unbound", name):
+        is_dropped = scope.is_dropped(name)
         context.report_error(
-            code,
+            "T116" if is_dropped else code,
             variable.span,
             _format_unbound(context, scope, name),
-            hint=context.suggest_similar(name, scope.iter_names()),
+            hint=f"carry it: with {{ …, ${name} }}"
+            if is_dropped
+            else context.suggest_similar(name, scope.iter_names()),
         )
     return bound
 
@@ -225,6 +267,15 @@ def find_bound(
 def refuse_edge(context: CheckContext, variable: ast.Variable, what: str) -> None:
     """Report an edge variable where only a node or a value can stand."""
     context.report_error("T23", variable.span, f"edge variable '${variable.name}' cannot {what}")
+
+
+def refuse_value(
+    context: CheckContext, bound: ValueVariable, variable: ast.Variable, what: str
+) -> None:
+    """Report a value where only a node or an edge can stand, unless it is wrong already."""
+    if bound.value is not None and context.is_first("value", bound.name):
+        message = f"'${bound.name}' is a value of type {bound.value.type}: it {what}"
+        context.report_error("T117", variable.span, message)
 
 
 def refuse_property(
@@ -242,6 +293,8 @@ def _format_unbound(context: CheckContext, scope: Scope, name: str) -> str:
         return "'$_' binds nothing, so it cannot be read"
     if name in context.parameters:
         return f"'${name}' is a parameter; it has no properties or fields"
+    if scope.is_dropped(name):
+        return f"'${name}' is not carried by 'with'"
     if name in scope.declared:
         return f"variable '${name}' is used before the clause that binds it"
     if name in context.block_variables:

@@ -5,7 +5,8 @@ of the text. Guarantee: any input ends in a tree or in errors, in linear time; a
 error is left out of the tree, so later passes do not report errors that follow from it.
 
     parse_files          settings lines, then queries or one statement
-    parse_declarations   queries: header, parameters, annotations, sections, mutations
+    parse_declarations   queries: header, parameters, annotations, mutations
+    parse_reads          stages, what is returned, and reads that are combined
     parse_patterns       the clauses of `match`
     parse_expressions    expressions and calls
     parse_aggregates     aggregates, and the keys of `order`

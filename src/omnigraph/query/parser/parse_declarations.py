@@ -10,17 +10,14 @@ from omnigraph.lang.token_cursor import ParseFailure
 from omnigraph.query.ast import (
     Action,
     Assignment,
-    Clause,
     Delete,
     DeleteVariables,
     Expr,
     Insert,
     Mutation,
     MutationBody,
-    OrderKey,
     Parameter,
     PatternWrite,
-    Projection,
     Query,
     ReadBody,
     Update,
@@ -28,12 +25,16 @@ from omnigraph.query.ast import (
     Variable,
     WriteVerb,
 )
-from omnigraph.query.parser.parse_aggregates import LIMIT_MAX, parse_order
 from omnigraph.query.parser.parse_expressions import parse_expr
-from omnigraph.query.parser.parse_literals import expect_expr, parse_variable
-from omnigraph.query.parser.parse_patterns import parse_block
-from omnigraph.query.parser.query_cursor import RESERVED, QueryCursor
-from omnigraph.query.query_dialect_hints import CLAUSE_HINTS
+from omnigraph.query.parser.parse_literals import expect_expr
+from omnigraph.query.parser.parse_reads import (
+    READ_STARTS,
+    SECTION_ORDER,
+    Stages,
+    parse_read,
+    parse_stages,
+)
+from omnigraph.query.parser.query_cursor import QueryCursor
 from omnigraph.schema.ast import Name
 from omnigraph.schema.property_types import (
     DECLARED_SCALARS,
@@ -52,9 +53,6 @@ _ANNOTATIONS = ("description", "instruction")
 _SCALARS = {scalar.value: scalar for scalar in DECLARED_SCALARS}
 _TYPE_NAMES = (*_SCALARS, "Vector")
 _NAME_HINT = "a name is letters, digits and '_'"
-_SECTION_ORDER = (
-    "the sections of a query are match, return, having, order, limit, offset, in this order"
-)
 _SYSTEM_HINT = "system fields are never assigned; the ends of a new edge are 'from' and 'to'"
 _NULL_HINT = "pass a parameter of a nullable type, such as $value: String?"
 _ASSIGNED_HINT = "values are assigned in braces: { name: value }"
@@ -235,8 +233,10 @@ def _parse_annotations(cursor: QueryCursor) -> dict[str, tuple[str | None, Span]
 
 def _parse_body(cursor: QueryCursor, name: Name, opening: Span) -> ReadBody | MutationBody | None:
     body: ReadBody | MutationBody | None = None
-    if cursor.is_at("match"):
-        body = _parse_matched(cursor)
+    if cursor.is_at("match", "with"):
+        body = _parse_staged(cursor)
+    elif cursor.is_at(*READ_STARTS):
+        body = parse_read(cursor)
     elif cursor.is_at(*MUTATION_WORDS):
         body = _parse_mutations(cursor)
     elif cursor.is_at("}"):
@@ -247,7 +247,7 @@ def _parse_body(cursor: QueryCursor, name: Name, opening: Span) -> ReadBody | Mu
             word = cursor.token
             cursor.refuse(word.span, f"'{word.text}' cannot stand inside a query")
     else:
-        hint = cursor.find_dialect_hint() or _SECTION_ORDER
+        hint = cursor.find_dialect_hint() or SECTION_ORDER
         cursor.fail("'match', 'insert', 'update' or 'delete'", hint=hint)
     _close_body(cursor, name, body)
     return body
@@ -264,7 +264,7 @@ def _close_body(cursor: QueryCursor, name: Name, body: ReadBody | MutationBody |
                 f"query '{name.text}' mixes 'match' with mutations",
                 hint="a query either returns rows or writes: split it in two",
             )
-    hint = cursor.find_dialect_hint() or (_SECTION_ORDER if is_read else None)
+    hint = cursor.find_dialect_hint() or (SECTION_ORDER if is_read else None)
     if cursor.is_at_query and not cursor.has_resumed:
         # The next query is whole: only the closing brace is missing.
         cursor.report(
@@ -276,32 +276,25 @@ def _close_body(cursor: QueryCursor, name: Name, body: ReadBody | MutationBody |
 
 def _parse_mutations(cursor: QueryCursor, first: PatternWrite | None = None) -> MutationBody:
     mutations: list[Mutation | PatternWrite] = [first or parse_mutation(cursor)]
-    while cursor.is_at("match", *MUTATION_WORDS):
-        if cursor.is_at("match"):
-            clauses, span = _parse_match(cursor)
-            mutations.append(_parse_actions(cursor, clauses, span))
+    while cursor.is_at("match", "with", *MUTATION_WORDS):
+        if cursor.is_at("match", "with"):
+            start = cursor.token.start
+            mutations.append(_parse_actions(cursor, parse_stages(cursor), start))
         else:
             mutations.append(parse_mutation(cursor))
     return MutationBody(tuple(mutations))
 
 
-def _parse_matched(cursor: QueryCursor) -> ReadBody | MutationBody:
+def _parse_staged(cursor: QueryCursor) -> ReadBody | MutationBody:
     """What begins with `match`: a read, or a statement that writes what it matches."""
-    clauses, span = _parse_match(cursor)
+    start = cursor.token.start
+    stages = parse_stages(cursor)
     if cursor.is_at(*MUTATION_WORDS):
-        return _parse_mutations(cursor, _parse_actions(cursor, clauses, span))
-    return _parse_read(cursor, clauses, span)
+        return _parse_mutations(cursor, _parse_actions(cursor, stages, start))
+    return parse_read(cursor, stages)
 
 
-def _parse_match(cursor: QueryCursor) -> tuple[tuple[Clause, ...], Span]:
-    start = cursor.advance().start
-    clauses = parse_block(cursor, "'match'")
-    return clauses, cursor.build_span(start)
-
-
-def _parse_actions(
-    cursor: QueryCursor, clauses: tuple[Clause, ...], match_span: Span
-) -> PatternWrite:
+def _parse_actions(cursor: QueryCursor, stages: Stages, start: int) -> PatternWrite:
     """What follows a `match` of a mutation; an update or delete of a type is not part of it."""
     if not cursor.is_at(*MUTATION_WORDS):
         cursor.fail("'update $v', 'delete $v' or another action after 'match { … }'")
@@ -317,7 +310,8 @@ def _parse_actions(
             "a variable of the 'match'",
             hint="an update or delete of a type stands before the 'match'",
         )
-    return PatternWrite(clauses, tuple(actions), match_span, cursor.build_span(match_span.start))
+    span = cursor.build_span(start)
+    return PatternWrite(stages.clauses, tuple(actions), stages.input, stages.match_span, span)
 
 
 def _parse_action(cursor: QueryCursor) -> Action:
@@ -340,105 +334,6 @@ def _parse_action(cursor: QueryCursor) -> Action:
 def _parse_variable(cursor: QueryCursor) -> Variable:
     token = cursor.expect_kind(TokenKind.VARIABLE, "a variable such as $name")
     return Variable(token.text[1:], token.span)
-
-
-def _parse_read(cursor: QueryCursor, clauses: tuple[Clause, ...], match_span: Span) -> ReadBody:
-    return_start = cursor.token.start
-    if not cursor.accept("return"):
-        cursor.fail("'return'", hint=cursor.find_dialect_hint(CLAUSE_HINTS) or _SECTION_ORDER)
-    is_distinct = cursor.is_at("distinct") and cursor.is_mark_at(1, "{")
-    if is_distinct:
-        cursor.require_lenient(cursor.advance().span, "'distinct'")
-    projections = _parse_section(cursor, "'return'")
-    return_span = cursor.build_span(return_start)
-    having, having_span = _parse_having(cursor)
-    order: tuple[OrderKey, ...] = ()
-    order_span = NO_SPAN
-    if cursor.is_at("order"):
-        order_start = cursor.advance().start
-        order = parse_order(cursor, parse_expr)
-        order_span = cursor.build_span(order_start)
-    limit, limit_span = _parse_count(cursor, "limit")
-    offset, offset_span = _parse_count(cursor, "offset")
-    return ReadBody(
-        clauses,
-        projections,
-        having,
-        order,
-        limit,
-        offset,
-        is_distinct,
-        limit_span,
-        offset_span,
-        match_span,
-        return_span,
-        having_span,
-        order_span,
-    )
-
-
-def _parse_having(cursor: QueryCursor) -> tuple[tuple[Expr, ...], Span]:
-    if not (cursor.is_at("having") and cursor.is_mark_at(1, "{")):
-        return (), NO_SPAN
-    word = cursor.advance()
-    cursor.require_lenient(word.span, "'having'")
-    opening, errors_before = cursor.token, cursor.error_count
-    conditions = cursor.parse_members("'having'", _parse_condition)
-    if not conditions and cursor.error_count == errors_before:
-        cursor.report(cursor.build_span(opening.start), "'having' needs at least one condition")
-    return conditions, cursor.build_span(word.start)
-
-
-def _parse_condition(cursor: QueryCursor) -> Expr:
-    expect_expr(cursor, "a condition or '}'")
-    condition = parse_expr(cursor)
-    cursor.accept(";")
-    return condition
-
-
-def _parse_section(cursor: QueryCursor, owner: str) -> tuple[Projection, ...]:
-    opening = cursor.token
-    errors_before = cursor.error_count
-    projections = cursor.parse_members(owner, _parse_projection)
-    if not projections and cursor.error_count == errors_before:
-        cursor.report(cursor.build_span(opening.start), "'return' needs at least one item")
-    return projections
-
-
-def _parse_projection(cursor: QueryCursor) -> Projection:
-    start = cursor.token.start
-    if cursor.is_at("-") and cursor.previous.text not in ("{", ","):
-        cursor.fail("an item or '}'", hint="here '-' is a subtraction: put ',' before the item")
-    expect_expr(cursor, "an item or '}'")
-    value = parse_expr(cursor)
-    alias = None
-    if cursor.accept("as"):
-        alias = cursor.expect_ident("an alias after 'as'")
-        if alias.text in RESERVED:
-            cursor.report_reserved(alias.span, alias.text, role="an alias")
-    span = cursor.build_span(start)
-    cursor.accept(",")
-    return Projection(value, alias, span)
-
-
-def _parse_count(cursor: QueryCursor, word: str) -> tuple[int | Variable | None, Span]:
-    """`limit` or `offset`, and a number of rows."""
-    if not cursor.is_at(word):
-        return None, NO_SPAN
-    start = cursor.token.start
-    if word == "offset":
-        cursor.require_lenient(cursor.token.span, "'offset'")
-    cursor.advance()
-    what = f"an integer after '{word}'"
-    if cursor.token.kind is TokenKind.VARIABLE and cursor.mode is Mode.LENIENT:
-        variable = parse_variable(cursor)
-        return variable, cursor.build_span(start)
-    if cursor.token.kind is not TokenKind.INTEGER:
-        is_variable = cursor.token.kind is TokenKind.VARIABLE
-        hint = "in strict mode a limit is a written integer" if is_variable else None
-        cursor.fail(what, hint=hint)
-    count = cursor.expect_integer(what, maximum=LIMIT_MAX)
-    return count, cursor.build_span(start)
 
 
 def parse_mutation(cursor: QueryCursor) -> Mutation:

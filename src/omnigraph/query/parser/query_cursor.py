@@ -18,7 +18,7 @@ RESERVED = frozenset({"and", "or", "not", "is", "null", "in"})
 
 _OPENERS = frozenset("{([")
 _CLOSERS = frozenset("})]")
-_SECTIONS = frozenset({"match", "return", "having", "order"})
+_SECTIONS = frozenset({"match", "with", "return", "having", "order"})
 
 # Bound once: to look a member up in its enum takes Python longer than to compare it.
 _WORD = TokenKind.WORD

@@ -16,6 +16,7 @@ file with one function; `RULES` is the order in which they run on a read. A muta
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from omnigraph.lang.diagnostics import Poll
 from omnigraph.query.logical_plan import Plan, ReadPlan
@@ -26,6 +27,7 @@ from omnigraph.query.rewrites.push_filters import push_filters
 from omnigraph.query.rewrites.simplify_statements import simplify_statements
 from omnigraph.query.rewrites.split_conjunctions import split_conjunctions
 from omnigraph.query.rewrites.trim_sorts import trim_sorts
+from omnigraph.query.tree_walk import map_stages
 from omnigraph.query.typed_tree import Mutation
 from omnigraph.schema.catalog import Catalog
 
@@ -48,6 +50,13 @@ def rewrite(plan: Plan, catalog: Catalog, poll: Poll = lambda: None) -> Plan:
     """The plan after every rule."""
     if isinstance(plan, Mutation):
         return simplify_statements(plan)
+    return _rewrite_read(plan, catalog, poll)
+
+
+def _rewrite_read(plan: ReadPlan, catalog: Catalog, poll: Poll) -> ReadPlan:
+    """The plan after every rule, as those of its stages are first."""
+    root = map_stages(plan.root, lambda each: _rewrite_read(each, catalog, poll))
+    plan = plan if root is plan.root else replace(plan, root=root)
     for rule in RULES:
         poll()
         plan = rule(plan, catalog)

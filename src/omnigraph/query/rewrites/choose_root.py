@@ -8,15 +8,14 @@ from itertools import takewhile
 
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.logical_plan import (
+    LEAVES,
     CompareBlock,
     Exists,
     Expand,
     Filter,
     Operator,
-    Outer,
     ReadPlan,
     Scan,
-    Unit,
 )
 from omnigraph.query.pattern_assembly import PatternNode, PatternParts, Test, assemble_pattern
 from omnigraph.query.tree_walk import Chain, chain_of, map_chains, variables_of
@@ -29,7 +28,7 @@ def choose_root(plan: ReadPlan, catalog: Catalog) -> ReadPlan:
 
     def order_chain(chain: Chain) -> Iterable[Operator]:
         leaf, *rest = chain
-        assert isinstance(leaf, Unit | Outer)
+        assert isinstance(leaf, LEAVES)
         matching = list(takewhile(lambda each: isinstance(each, Scan | Expand | Test), rest))
         parts = _reorder_parts(matching, catalog)
         if parts is None:

@@ -88,6 +88,9 @@ def _require_supported(plan: plans.ReadPlan, params: Params) -> None:
     for operator in _iter_operators(plan.root):
         if isinstance(operator, plans.Rank):
             raise EngineUnsupportedError("spark", f"a ranked search by {_format_ranking(operator)}")
+        if isinstance(operator, plans.StageRows):
+            what = "combined reads" if operator.operators else "a read with stages"
+            raise EngineUnsupportedError("spark", what)
     matches = [each for each in _iter_expressions(plan.root) if isinstance(each, TextMatch)]
     require_valid_options(matches, lambda expr: evaluate_constant(expr, params))
     # An error of a task would be one of Spark.

@@ -89,6 +89,25 @@ def test_blocks_and_what_follows_from_keys_are_listed() -> None:
     assert len(follows) == 1
 
 
+@pytest.mark.parametrize("access", [Access.TOPOLOGY, Access.LOOKUPS])
+def test_stages_are_listed_under_what_starts_from_them(access: Access) -> None:
+    text = (
+        "query q() { match { $a: Person $a knows $b } with { $a, count($b) as n }"
+        " match { $a lives $c } return { $c.title as title, $n as n }"
+        " union all match { $a: Person } with { max($a.name) as m }"
+        " match { $a: Person  $a.name = $m } return { $a.city as title, 0 as n } }"
+    )
+    found = explained(text, access=access)
+    names = operators(found)
+    assert names[:2] == ["Project", "StageRows"]
+    assert names.count("StageRows") == 3
+    assert all(row.actual_rows is not None for row in found.rows if row.operator == "StageRows")
+    assert found.rows[1].detail.startswith("union all $title")
+    known = explained(text, access=access, analyze=False)
+    assert operators(known) == names
+    assert all(row.actual_rows is None for row in known.rows)
+
+
 @pytest.mark.slow
 def test_any_read_can_be_explained_on_any_source() -> None:
     for seed in range(60):

@@ -1,0 +1,93 @@
+"""Single reads: a pattern over the rows of a start, what is returned, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from omnigraph.query import ast, typed_reads, typed_tree
+from omnigraph.query.check.check_context import CheckContext
+from omnigraph.query.check.check_having import check_having
+from omnigraph.query.check.check_literals import find_parameter_value
+from omnigraph.query.check.check_order import check_order
+from omnigraph.query.check.check_patterns import check_pattern
+from omnigraph.query.check.check_returns import ReturnItem, ReturnItems, check_items
+from omnigraph.query.check.variable_scope import Scope
+from omnigraph.schema.property_types import INTEGERS
+
+
+@dataclass(frozen=True, slots=True)
+class ReadStart:
+    """The stage that a read starts from, and the variables that its rows have.
+
+    `items` are the columns of combined reads, which the read returns as they are.
+    """
+
+    stage: typed_reads.Stage | None = None
+    scope: Scope | None = None
+    items: tuple[ReturnItem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRead:
+    """A read, and what it returns."""
+
+    read: typed_reads.Read
+    items: ReturnItems
+
+
+def check_match(
+    context: CheckContext, clauses: Sequence[ast.Clause], start: ReadStart
+) -> tuple[typed_reads.Pattern, Scope]:
+    """The pattern of a read whose start is checked, and the variables of its rows."""
+    context.carried_values = frozenset() if start.scope is None else start.scope.list_values()
+    return check_pattern(context, clauses, start.scope)
+
+
+def check_result(
+    context: CheckContext,
+    body: ast.ReadBody,
+    start: ReadStart,
+    matched: tuple[typed_reads.Pattern, Scope],
+    projections: Sequence[ast.Projection],
+) -> CheckedRead:
+    """What a read makes of its rows; it gets no name and no parameters."""
+    pattern, scope = matched
+    if start.items:
+        items = ReturnItems(start.items, is_aggregated=False)
+    else:
+        items = check_items(context, scope, tuple(projections), is_distinct=body.is_distinct)
+    having = check_having(context, scope, body, items)
+    order = check_order(context, scope, body, items)
+    read = typed_reads.Read(
+        name="",
+        parameters=(),
+        pattern=pattern,
+        columns=items.build_columns(),
+        is_aggregated=items.is_aggregated,
+        having=having,
+        rank=order.rank,
+        order=order.keys,
+        limit=_check_count(context, "limit", body.limit),
+        offset=_check_count(context, "offset", body.offset),
+        input=start.stage,
+    )
+    return CheckedRead(read, items)
+
+
+def _check_count(
+    context: CheckContext, word: str, count: int | ast.Variable | None
+) -> typed_tree.RowCount | None:
+    """A number of rows: a literal, or a parameter with an integer."""
+    if count is None or isinstance(count, int):
+        return count
+    value = None
+    if count.name in context.parameters:
+        value = find_parameter_value(context, count.name)
+        if value is None or value.type.scalar in INTEGERS:
+            return value
+    got = f"${count.name} is not a parameter" if value is None else f"got {value.type}"
+    context.report_error(
+        "T121", count.span, f"'{word}' needs an integer or a parameter with one; {got}"
+    )
+    return None
