@@ -50,6 +50,11 @@ FEATURES: Final = {
     "group": r" as k\d",
     "aggregate": r" as n\d",
     "bare node": r"^\$\w+ as c",
+    "stage": r"^with \{",
+    "distinct stage": r"^with distinct",
+    "cut stage": r"^with \{[^}]*\}\norder [^\n]*\nlimit",
+    "combined": r"^(union|intersect|except)",
+    "term in braces": r"^\{$",
     "order": r"^order",
     "limit": r"^limit",
 }

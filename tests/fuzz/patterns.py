@@ -51,6 +51,13 @@ class Patterns:
             clauses = self._grown(clauses)
         return clauses
 
+    def after(self, scope: Scope) -> Clauses:
+        """The match after a stage, which may be none."""
+        clauses = Clauses((), scope)
+        for _ in range(self.pen.one_of((1, 0, 2, 1, 3))):
+            clauses = self._grown(clauses)
+        return clauses
+
     def _grown(self, clauses: Clauses) -> Clauses:
         kind = self.pen.one_of(
             (

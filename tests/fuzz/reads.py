@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fuzz.patterns import Clauses, Patterns, aggregate
 from fuzz.pen import Pen
+from fuzz.stages import Stages, combined, match_text
 from fuzz.values import SCALARS, Field, Parameters, Scope, Values
 from fuzz.world import NUMERIC
 from logic.generate import Json
@@ -26,7 +27,10 @@ def write_read(pen: Pen) -> Ask:
     """A random query."""
     parameters = Parameters()
     values = Values(pen, parameters)
-    clauses = Patterns(values).whole()
+    patterns = Patterns(values)
+    if pen.chance(12):
+        return _combined(parameters, values, patterns)
+    stages, clauses = Stages(values, patterns).before(patterns.whole())
     is_aggregated = pen.chance(35)
     returning = Returning(values, clauses.scope)
     if is_aggregated:
@@ -39,7 +43,7 @@ def write_read(pen: Pen) -> Ask:
     ends += f"order {{ {', '.join(order)} }}" if order else ""
     # An order of the returned columns and no score: then rows may be distinct.
     is_distinct = not is_aggregated and not order and pen.chance(20)
-    text = _text(parameters, clauses, items, is_distinct=is_distinct) + ends
+    text = _text(parameters, stages, clauses, items, is_distinct=is_distinct) + ends
     if limit is None:
         return Ask(text + "\n}", parameters.given)
     limited = f"{text}\nlimit {limit}\n}}"
@@ -48,11 +52,25 @@ def write_read(pen: Pen) -> Ask:
     return Ask(limited, parameters.given, unlimited=text + "\n}", limit=limit)
 
 
-def _text(parameters: Parameters, clauses: Clauses, items: list[str], *, is_distinct: bool) -> str:
+def _text(
+    parameters: Parameters, stages: str, clauses: Clauses, items: list[str], *, is_distinct: bool
+) -> str:
     """The text up to its order; whatever may fall away is a line of its own."""
     opening = "return distinct {" if is_distinct else "return {"
-    head = f"query q({', '.join(parameters.declared)}) {{"
-    return "\n".join((head, "match {", clauses.text, "}", opening, *items, "}"))
+    return "\n".join((_head(parameters), f"{stages}{match_text(clauses)}", opening, *items, "}"))
+
+
+def _head(parameters: Parameters) -> str:
+    return f"query q({', '.join(parameters.declared)}) {{"
+
+
+def _combined(parameters: Parameters, values: Values, patterns: Patterns) -> Ask:
+    """Reads that are combined, some of them ordered and cut."""
+    text, order = combined(values, patterns)
+    ends = ["}"]
+    if values.pen.chance(50):
+        ends = [order, "limit 4", "}"] if values.pen.chance(60) else [order, "}"]
+    return Ask("\n".join((_head(parameters), text, *ends)), parameters.given)
 
 
 class Returning:

@@ -28,18 +28,22 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The variables that a place in a text sees: nodes with a type, edges with their types."""
+    """The variables that a place in a text sees: nodes with a type, edges with their types, values.
+
+    What a stage carried is read like a property.
+    """
 
     nodes: Mapping[str, str] = field(default_factory=dict)
     edges: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    values: Mapping[str, Kind] = field(default_factory=dict)
 
     def with_node(self, name: str, type_name: str) -> Scope:
         """The scope with one more node."""
-        return Scope({**self.nodes, name: type_name}, self.edges)
+        return Scope({**self.nodes, name: type_name}, self.edges, self.values)
 
     def with_edge(self, name: str, types: tuple[str, ...]) -> Scope:
         """The scope with one more edge."""
-        return Scope(self.nodes, {**self.edges, name: types})
+        return Scope(self.nodes, {**self.edges, name: types}, self.values)
 
     def fields(self, *kinds: Kind) -> list[Field]:
         """Everything that can be said, of some kinds or of all but texts to search in."""
@@ -47,6 +51,7 @@ class Scope:
         return [each for each in self._fields() if each.kind in wanted]
 
     def _fields(self) -> Iterator[Field]:
+        yield from (Field(f"${name}", kind) for name, kind in self.values.items())
         for name, type_name in self.nodes.items():
             yield from (Field(f"${name}.{each}", kind) for each, kind in NODES[type_name].items())
             yield Field(f"${name}.@id", "String")
