@@ -19,7 +19,8 @@ _AFTER_VERB: Final = re.compile(r"\b(?:insert|update|delete|create|upsert|replac
 _INSIDE_TYPE: Final = re.compile(r"(?:\$\w+\s*:|\binsert|\bupsert|\bcreate)\s+(\w+)\s*\{[^{}]*$")
 _AFTER_VARIABLE: Final = re.compile(r"\$\w+\s+<?\w*$")
 _KEYWORDS: Final = (
-    *("query", "match", "return", "order", "limit", "distinct", "not", "and", "or", "as", "is"),
+    *("query", "match", "with", "return", "union", "intersect", "except", "having"),
+    *("order", "limit", "offset", "distinct", "not", "and", "or", "as", "is"),
     *("in", "null", "desc", "asc", "insert", "update", "delete", "set", "where", "case", "else"),
 )
 _AGGREGATES: Final = ("count", "sum", "avg", "min", "max")

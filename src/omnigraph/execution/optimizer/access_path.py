@@ -9,17 +9,23 @@ from typing import Final
 from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.optimizer.graph_statistics import Statistics
 from omnigraph.execution.optimizer.join_order import choose_join_order
-from omnigraph.execution.optimizer.physical_plan import AnalyzedPlan
+from omnigraph.execution.optimizer.physical_plan import AnalyzedPlan, analyze_plan
 from omnigraph.execution.query_budget import Access, Budget
 from omnigraph.execution.sources.graph_source import Source
 from omnigraph.execution.sources.source_cache import SourceCache
 from omnigraph.execution.sources.table_source import TableSource
+from omnigraph.query.limit_binding import NO_LIMIT, bind_limit
+from omnigraph.query.logical_plan import Expand, Limit, Scan, StageRows
+from omnigraph.query.tree_walk import chain_of
 from omnigraph.rows.evaluator import Params
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey
 
 # A read that touches so few rows is over before a large type is in memory.
 LOOKUP_ROWS_MAX: Final = 10_000
+
+# So many hops reach most of a graph.
+_HOPS_ESTIMATED: Final = 10
 
 # To load a type takes about so long for each row: 2.4 million edges took a second.
 LOAD_ROW_SECONDS: Final = 4e-7
@@ -77,8 +83,43 @@ class AccessPathChooser:
 def estimate_rows(query: AnalyzedPlan, context: ExecutionContext) -> float:
     """How many rows a plan touches, by the statistics of its source."""
     graph, statistics = query.graph, Statistics(context)
+    if query.stage is not None:
+        return _estimate_staged_rows(query, query.stage, context)
     touched = 0.0
     for component in query.components:
         choice = choose_join_order(graph, statistics, needed=(), among=component, is_hanging=False)
         touched += max(choice.rows)
     return touched
+
+
+def _estimate_staged_rows(
+    query: AnalyzedPlan, stage: StageRows, context: ExecutionContext
+) -> float:
+    """Those of all stages, and what the rows of the last one are extended to."""
+    touched = rows = 0.0
+    for each in stage.plans:
+        plan = each if each.open_limit is None else bind_limit(each, NO_LIMIT)
+        before = analyze_plan(plan, context.view.catalog)
+        found = estimate_rows(before, context)
+        limits = [step.end for step in before.steps if isinstance(step, Limit)]
+        touched += found
+        rows += min([found, *(end for end in limits if end is not None)])
+    most = rows
+    for operator in chain_of(query.pattern)[1:]:
+        match operator:
+            case Expand(target_is_bound=False):
+                rows *= _estimate_fan_out(operator, context)
+            case Scan(type_name=name):
+                rows *= context.source.get_nodes(name).count
+            case _:
+                pass
+        most = max(most, rows)
+    return touched + most
+
+
+def _estimate_fan_out(expand: Expand, context: ExecutionContext) -> float:
+    """How many nodes a traversal leads to from one, on average."""
+    nodes = max(context.source.get_nodes(expand.source_type).count, 1)
+    edges = sum(context.source.get_edges(step.edge_type).count for step in expand.steps)
+    hops = min(expand.maximum, _HOPS_ESTIMATED)
+    return sum((edges / nodes) ** hop for hop in range(1, hops + 1))

@@ -79,6 +79,23 @@ def test_of_large_types_only_what_a_read_names_is_looked_up(
     assert seen[3:] == [TopologySource.__name__] * 2
 
 
+def test_a_read_with_stages_has_one_source_that_suits_all_of_them(
+    view: View, seen: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _large(monkeypatch)
+    monkeypatch.setattr(access_module, "LOAD_ROW_SECONDS", 1e9)
+    reads = QueryExecutor(SourceCache())
+    first = 'query q() { match { $p: Person { name: "p1" } } with { $p, $p.age as n } '
+    texts = (
+        f"{first} match {{ $p knows $q }} return {{ $q.name, $n as n }} }}",
+        f"{first} match {{ $p knows $q  $r: Person }} return {{ $r.name, $n as n }} }}",
+    )
+    _run(reads, view, texts[0])
+    assert seen == [IndexSource.__name__]
+    _run(reads, view, texts[1])
+    assert seen[1:] == [TopologySource.__name__]
+
+
 @pytest.mark.parametrize("text", [ONE, SCAN])
 def test_types_are_loaded_when_reads_without_them_took_as_long(
     view: View, seen: list[str], monkeypatch: pytest.MonkeyPatch, text: str
