@@ -196,6 +196,22 @@ def test_a_ranked_read_is_refused_and_says_who_runs_it(graph: Graph, spark: Spar
     assert "local" in str(refused.value.hint)
 
 
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("match { $p: Person } with { $p } return { $p.name }", "a read with stages"),
+        ("return { 1 as n } union return { 2 as n }", "combined reads"),
+    ],
+)
+def test_stages_are_refused_before_spark_is_asked(graph: Graph, text: str, what: str) -> None:
+    def get_session() -> SparkSession:
+        raise AssertionError("a refused read needs no session")
+
+    read = prepared(graph, f"query q() {{ {text} }}")
+    with pytest.raises(EngineUnsupportedError, match=what):
+        run_query(get_session, read.plan, read.view, read.params, now=read.now)
+
+
 def test_the_edges_of_a_selection_are_counted_on_spark(graph: Graph, spark: SparkSession) -> None:
     text = """
         set traversal_work_limit = 20;

@@ -93,7 +93,9 @@ def _lower_stage(
     scope = start.enter(read.pattern)
     matched = _lower_pattern(read.pattern, leaf, scope)
     renamed = _rename_read(read, scope) if scope.is_renamed else read
-    ties = [scope.rename_expression(value) for value in list_tiebreak_values(read)]
+    ties: list[Expr] = []
+    if read.order or read.rank is not None or read.is_aggregated:
+        ties += map(scope.rename_expression, list_tiebreak_values(read))
     lower = _lower_aggregated if read.is_aggregated else _lower_rows
     root = lower(renamed, matched, ties)
     plan = ReadPlan(

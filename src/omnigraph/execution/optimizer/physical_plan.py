@@ -119,7 +119,7 @@ def analyze_plan(plan: ReadPlan, catalog: Catalog) -> AnalyzedPlan:
         plan,
         pattern,
         rank,
-        any(isinstance(each, Rank) for each in iter_operators(plan.root)),
+        rank is not None or any(isinstance(each, Rank) for each in iter_operators(leaf)),
         steps,
         graph,
         wanted,

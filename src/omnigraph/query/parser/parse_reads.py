@@ -56,7 +56,7 @@ def parse_read(cursor: QueryCursor, stages: Stages | None = None) -> ReadBody:
     is_braced = first.braces_span is not NO_SPAN
     if is_braced and not operators and not _is_at_tail(cursor):
         return first
-    body = replace(first, braces_span=NO_SPAN)
+    body = replace(first, braces_span=NO_SPAN) if is_braced else first
     if operators or (is_braced and first.needs_braces):
         body = ReadBody((), (), input=SetOperation(tuple(terms), tuple(operators), tuple(spans)))
     return _parse_tail(cursor, body)
@@ -141,6 +141,8 @@ def _is_at_tail(cursor: QueryCursor) -> bool:
 
 
 def _parse_tail(cursor: QueryCursor, body: ReadBody) -> ReadBody:
+    if not _is_at_tail(cursor):
+        return body
     having, having_span = _parse_having(cursor)
     order: tuple[OrderKey, ...] = ()
     order_span = NO_SPAN
