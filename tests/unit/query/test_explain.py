@@ -41,6 +41,39 @@ def test_rows_go_from_the_result_to_the_leaf_and_then_through_the_blocks() -> No
     )
 
 
+def test_the_plans_of_stages_follow_that_of_the_result() -> None:
+    plan = compile_query(
+        """
+        query q() {
+          match { $d: Doc  $d $c:cites $x }
+          with { $d, $c, $x.slug as s }
+          limit 2
+          match { $d links $x  $s != "a" }
+          return { $x.slug as slug }
+          union all
+          return { "z" as slug }
+        }""",
+        CATALOG,
+    ).plan
+    assert isinstance(plan, ReadPlan)
+    found = [(row.tree, row.node, row.detail) for row in explain_plan(plan)]
+    assert found == [
+        ("plan", "Project", "$slug as slug"),
+        ("plan", "StageRows", "stage 1 union all stage 2: $slug"),
+        ("stage 1", "Project", "$x#2.slug as slug"),
+        ("stage 1", "Expand", "$d [Links->] $x#2: Doc; reads slug"),
+        ("stage 1", "Filter", '$s != "a"'),
+        ("stage 1", "StageRows", "stage 3: $d, $c, $s"),
+        ("stage 2", "Project", '"z" as slug'),
+        ("stage 2", "Unit", ""),
+        ("stage 3", "Project", "$d.@id as d, $c.@id as c, $x.slug as s"),
+        ("stage 3", "Limit", "2"),
+        ("stage 3", "Expand", "$d [$c: Cites->] $x: Doc; reads slug"),
+        ("stage 3", "Scan", "$d: Doc"),
+        ("stage 3", "Unit", ""),
+    ]
+
+
 def test_expressions_read_like_the_language() -> None:
     found = details("""
     query q($t: [String], $n: I64?) {
