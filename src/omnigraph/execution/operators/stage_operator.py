@@ -13,6 +13,7 @@ from typing import Final, NoReturn, assert_never
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.execution.batch import Batch, BoundEdges, count_row_bytes
 from omnigraph.execution.execution_context import ExecutionContext
@@ -28,7 +29,7 @@ from omnigraph.rows.columns import arrow_type_of
 from omnigraph.rows.comparison import Values, flatten_chunks
 from omnigraph.rows.evaluator import Params
 from omnigraph.rows.group_aggregates import encode_group_keys, group_by_codes, with_one_zero
-from omnigraph.rows.kernels.function_call import cast_argument
+from omnigraph.rows.kernels.function_call import I64_MAX
 from omnigraph.rows.row_order import Codes
 
 # For a row: its code in a column, its group and its place.
@@ -83,12 +84,20 @@ def carry_rows(
 def _carry_values(
     column: Column, value: PropertyValue, rows: Batch | GroupedRows, context: ExecutionContext
 ) -> pa.Array:
-    # The reads that are combined may have narrower types than all of them together.
-    found = flatten_chunks(
-        cast_argument(_evaluate_column(column, rows, context), arrow_type_of(value.type))
-    )
+    found = flatten_chunks(_evaluate_column(column, rows, context))
+    found = _convert_values(found, arrow_type_of(value.type))
     context.budget.allocate(found.nbytes)
     return found
+
+
+def _convert_values(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Values of the common type of combined reads; an integer that does not fit in I64 is null."""
+    if values.type == kind:
+        return values
+    if pa.types.is_uint64(values.type) and kind == pa.int64():
+        is_fit = pc.less_equal(values, pa.scalar(I64_MAX, values.type))
+        values = pc.if_else(is_fit, values, pa.scalar(None, values.type))
+    return values.cast(kind, safe=False)
 
 
 def _evaluate_column(
