@@ -61,9 +61,10 @@ def _variance(known: list[Any]) -> float | None:
         return None
     numbers = list(map(float, known))
     mean = sum_exactly(numbers, len(numbers))
-    return _finite(
-        sum_exactly([(each - mean) * (each - mean) for each in numbers], len(numbers) - 1)
-    )
+    squares = [(each - mean) * (each - mean) for each in numbers]
+    if not all(map(math.isfinite, squares)):
+        return None
+    return _finite(sum_exactly(squares, len(numbers) - 1))
 
 
 def _deviation(known: list[Any]) -> float | None:

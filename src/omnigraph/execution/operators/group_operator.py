@@ -230,7 +230,8 @@ def _compute_whole_aggregate(
 ) -> pa.Array:
     """An aggregate that needs all rows of a group at once."""
     argument = call.argument
-    if isinstance(argument, NodeValue | SystemValue) and not call.is_ordered:
+    is_entity = isinstance(argument, NodeValue | SystemValue)
+    if is_entity and call.function is AggregateFunction.COUNT:
         # Entities are distinct exactly if their numbers are.
         values: Values = pa.array(compute_key_codes(argument, batch, context))
     else:
