@@ -64,6 +64,7 @@ class Patterns:
                 "binding",
                 "search",
                 "again",
+                "lateral",
             )
         )
         is_full = len(clauses.scope.nodes) >= NODES_MAX
@@ -74,6 +75,8 @@ class Patterns:
                 return self._with(clauses, self.values.condition(clauses.scope))
             case "block":
                 return self._with(clauses, self._block(clauses.scope, depth=2))
+            case "lateral":
+                return self._lateral(clauses, depth=2)
             case "search":
                 return self._searched(clauses)
             case "again":
@@ -163,10 +166,8 @@ class Patterns:
         if self.pen.chance(15):
             inner = self._with(inner, self.values.comparison(scope))
         else:
-            inner = self._traversed(inner, scope.nodes)
-            for _ in range(self.pen.number(0, 2)):
-                inner = self._grown_inside(inner, depth)
-        body = "\n".join(("{", *inner.texts, "}"))
+            inner = self._inside(scope, depth)
+        body = _braced(inner)
         match self.pen.one_of(("not", "exists", "count", "value", "value")):
             case "count":
                 return f"count {body} {self.pen.one_of(COMPARISONS)} {self.pen.number(0, 3)}"
@@ -175,12 +176,38 @@ class Patterns:
             case word:
                 return f"{word} {body}"
 
+    def _inside(self, scope: Scope, depth: int) -> Clauses:
+        """What stands in a block: a traversal from a variable of the scope, and more."""
+        inner = self._traversed(Clauses((), scope), scope.nodes)
+        for _ in range(self.pen.number(0, 2)):
+            inner = self._grown_inside(inner, depth)
+        return inner
+
+    def _lateral(self, clauses: Clauses, depth: int) -> Clauses:
+        """A block whose variables can be seen after it."""
+        inner = self._inside(clauses.scope, depth)
+        word = self.pen.one_of(("optional", "optional", "each"))
+        text = f"{word} {_braced(inner)}{self._tail(inner.scope)}"
+        return Clauses((*clauses.texts, text), inner.scope)
+
+    def _tail(self, scope: Scope) -> str:
+        """The order and the limit of the matches of a block, or nothing."""
+        if self.pen.chance(40):
+            return ""
+        keys = self.pen.some([each.text for each in scope.fields(*SCALARS)], 2)
+        written = ", ".join(f"{key}{self.pen.one_of(('', ' desc'))}" for key in keys)
+        order = f" order {{ {written} }}" if keys else ""
+        offset = self.pen.one_of(("", "", " offset 1"))
+        return f"{order} limit {self.pen.one_of((1, 2, 1, 3, 0))}{offset}"
+
     def _grown_inside(self, clauses: Clauses, depth: int) -> Clauses:
-        match self.pen.one_of(("filter", "step", "block", "search")):
+        match self.pen.one_of(("filter", "step", "block", "search", "lateral")):
             case "step" if len(clauses.scope.nodes) < NODES_MAX + 1:
                 return self._traversed(clauses, clauses.scope.nodes)
             case "block" if depth > 1:
                 return self._with(clauses, self._block(clauses.scope, depth - 1))
+            case "lateral" if depth > 1 and len(clauses.scope.nodes) < NODES_MAX:
+                return self._lateral(clauses, depth - 1)
             case "search":
                 return self._searched(clauses)
             case _:
@@ -212,6 +239,10 @@ class Patterns:
     def _name(self, prefix: str = "") -> str:
         self._used += 1
         return f"{prefix or _NAMES[(self._used * 5) % len(_NAMES)]}{self._used}"
+
+
+def _braced(inner: Clauses) -> str:
+    return "\n".join(("{", *inner.texts, "}"))
 
 
 def aggregate(values: Values, scope: Scope) -> tuple[str, Field]:

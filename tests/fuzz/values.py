@@ -224,7 +224,8 @@ class Values:
     def _text_test(self, scope: Scope) -> str:
         subject = self.pen.one_of(scope.fields(*TEXTUAL))
         word = self.pen.one_of(("contains", "starts_with"))
-        return f"{subject.text} {word} {self.operand('String', scope)}"
+        # Between two variables the word would be an edge.
+        return f"({subject.text} {word} {self.operand('String', scope)})"
 
     def _membership(self, scope: Scope) -> str:
         lists = scope.fields("[String]", "[I64]")

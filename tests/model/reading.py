@@ -13,6 +13,8 @@ from omnigraph.errors import ExecutionError, ResourceLimitError
 from omnigraph.query import logical_plan as plan
 from omnigraph.query import tree_walk
 from omnigraph.query import typed_tree as typed
+from omnigraph.query.limit_binding import read_counts
+from omnigraph.query.typed_reads import OrderKey
 from omnigraph.schema.property_types import VectorType
 
 Embed = Callable[[str, int], Sequence[float]]
@@ -39,7 +41,9 @@ class Reader:
                 for part in tree_walk.iter_subexpressions(expr):
                     if isinstance(part, typed.TextMatch):
                         expressions.edits(part, self._params)
-            if isinstance(operator, plan.Exists | plan.CompareBlock):
+            if isinstance(operator, plan.Lateral):
+                read_counts(operator.limit, operator.offset, self._params)
+            if isinstance(operator, tree_walk.BLOCKS):
                 self.check_options(operator.block)
 
     def rows(self, operator: plan.Operator, outer: Row) -> Iterable[Row]:
@@ -59,6 +63,8 @@ class Reader:
 
     def expand(self, op: plan.Expand, rows: Iterable[Row]) -> Iterator[Row]:
         for row in rows:
+            if None in (row[op.source], row.get(op.target, "")):
+                continue
             start = row[op.source]["@id"]
             ends = self._hops(op, start) if op.edge_variable else self._reached(op, start)
             for target, edge in ends:
@@ -111,9 +117,18 @@ class Reader:
             if expressions.compare(op.op, found, self._value(op.value, row)):
                 yield row
 
+    def lateral(self, op: plan.Lateral, rows: Iterable[Row]) -> Iterator[Row]:
+        cut = read_counts(op.limit, op.offset, self._params)
+        end = None if cut.count is None else cut.offset + cut.count
+        nulls: Row = dict.fromkeys(tree_walk.bound_variables_of(op))
+        for row in rows:
+            found = self._sorted(self.rows(op.block, row), op.keys)[cut.offset : end]
+            yield from found or ([row | nulls] if op.is_optional else [])
+
     def rank(self, op: plan.Rank, rows: Iterable[Row]) -> list[Row]:
-        score, rows = op.score, list(rows)
+        score = op.score
         variable = score.first.variable if isinstance(score, typed.RrfScore) else score.variable
+        rows = [row for row in rows if row[variable] is not None]
         nodes = {row[variable]["@id"]: row[variable] for row in rows}
         if isinstance(score, typed.RrfScore):
             k = expressions.option(score.k, self._params, default=_RRF_K, minimum=1)
@@ -157,8 +172,11 @@ class Reader:
         return None
 
     def sort(self, op: plan.Sort, rows: Iterable[Row]) -> list[Row]:
+        return self._sorted(rows, op.keys)
+
+    def _sorted(self, rows: Iterable[Row], keys: Iterable[OrderKey]) -> list[Row]:
         rows = list(rows)
-        for key in reversed(op.keys):
+        for key in reversed(tuple(keys)):
             rows.sort(key=partial(self._sort_key, key.value), reverse=key.is_descending)
         return rows
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +16,7 @@ from omnigraph.execution.operators.checked_ints import (
     choose_at,
     concatenate_weights,
 )
+from omnigraph.execution.query_budget import Budget
 from omnigraph.execution.sorted_arrays import pack_pairs, sort_distinct_pairs, unpack_pairs
 from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
 from omnigraph.rows.group_aggregates import Groups, make_single_group
@@ -155,6 +156,28 @@ def _concatenate_weights(batches: Sequence[Batch]) -> Weights | None:
     return concatenate_weights([(each.weights or Weights(), each.num_rows) for each in batches])
 
 
+def collect_batches(batches: Iterable[Batch], budget: Budget, *, limit: int | None = None) -> Batch:
+    """All rows of batches, or the first of them, in one."""
+    found: list[Batch] = []
+    held = rows = 0
+    try:
+        for batch in batches:
+            nbytes = batch.num_rows * count_row_bytes(batch)
+            budget.allocate(nbytes)
+            held += nbytes
+            rows += batch.num_rows
+            found.append(batch)
+            if limit is not None and rows >= limit:
+                break
+        parts = [each for each in found if each.num_rows] or found[:1]
+        if len(parts) > 1:
+            budget.require_memory(held)
+        batch = concatenate_batches(parts)
+    finally:
+        budget.release(held)
+    return batch if limit is None or rows <= limit else slice_batch(batch, 0, limit)
+
+
 def multiply_weights(batch: Batch, more: Weights) -> Batch:
     """The rows with more that hangs from them, without those that then stand for nothing."""
     weights = more if batch.weights is None else batch.weights.multiply(more)
@@ -183,6 +206,14 @@ def sum_weights(batches: Sequence[Batch]) -> Weights:
     weights = merge_groups(rows, make_single_group(rows.num_rows)).weights
     assert weights is not None
     return weights
+
+
+def find_bound_rows(batch: Batch, variable: str) -> npt.NDArray[np.bool_]:
+    """Which rows have a variable that an optional block may have left out."""
+    numbers = batch.nodes.get(variable)
+    found = batch.edges[variable].dense_ids if numbers is None else numbers
+    is_bound: npt.NDArray[np.bool_] = found >= 0
+    return is_bound
 
 
 def number_rows(batch: Batch) -> Batch:

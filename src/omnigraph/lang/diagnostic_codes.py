@@ -150,6 +150,8 @@ L316 digits beyond milliseconds are cut off
 L317 a bare `contains` between variables is read as a filter
 L318 an alias orders rows after `nearest`
 L320 an insert may replace an entity whole
+L321 `each` has no tail, so it is the same as its clauses
+L323 a clause after an optional block drops the rows that the block keeps
 """
 
 

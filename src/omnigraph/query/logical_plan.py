@@ -93,6 +93,28 @@ class CompareBlock:
 
 
 @dataclass(frozen=True, slots=True)
+class Lateral:
+    """Each input row with each row of the block, whose variables are bound from then on.
+
+    With a limit or an offset, with those alone that are so far among the rows of this input row, in
+    the order of the keys. When optional, an input row without any stays, the block's variables
+    null: such a variable is a value like any other, but no traversal leads from or to it.
+    """
+
+    input: Operator
+    block: Operator
+    is_optional: bool
+    keys: tuple[OrderKey, ...] = ()
+    limit: RowCount | None = None
+    offset: RowCount | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it may leave rows of the block out."""
+        return self.limit is not None or bool(self.offset)
+
+
+@dataclass(frozen=True, slots=True)
 class Rank:
     """Scores rows and keeps those that have a score.
 
@@ -172,6 +194,7 @@ Operator = (
     | Filter
     | Exists
     | CompareBlock
+    | Lateral
     | Rank
     | Aggregate
     | Having

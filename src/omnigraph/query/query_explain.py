@@ -15,6 +15,7 @@ from omnigraph.query.logical_plan import (
     Expand,
     Filter,
     Having,
+    Lateral,
     Limit,
     Operator,
     Outer,
@@ -26,8 +27,8 @@ from omnigraph.query.logical_plan import (
     Sort,
     Unit,
 )
-from omnigraph.query.tree_walk import chain_of, iter_children
-from omnigraph.query.typed_reads import Column, EdgeStep
+from omnigraph.query.tree_walk import BLOCKS, chain_of, iter_children
+from omnigraph.query.typed_reads import Column, EdgeStep, OrderKey
 from omnigraph.query.typed_tree import (
     AggregateValue,
     AllOf,
@@ -89,7 +90,7 @@ def explain_plan(plan: ReadPlan) -> tuple[ExplainRow, ...]:
         tree, root = trees.popleft()
         for depth, operator in enumerate(reversed(chain_of(root))):
             detail = format_operator(operator)
-            if isinstance(operator, Exists | CompareBlock):
+            if isinstance(operator, BLOCKS):
                 blocks += 1
                 name = f"block {blocks}"
                 trees.append((name, operator.block))
@@ -112,7 +113,7 @@ def format_operator(operator: Operator) -> str:
             return format_expression(operator.condition)
         case Having():
             return _join_operands(" and ", operator.conditions)
-        case Exists() | CompareBlock():
+        case Exists() | CompareBlock() | Lateral():
             return _format_block(operator)
         case Rank():
             window = "" if operator.window is None else f" window {operator.window}"
@@ -120,23 +121,27 @@ def format_operator(operator: Operator) -> str:
         case Aggregate() | Project():
             return ", ".join(map(_format_column, operator.columns))
         case Sort():
-            return ", ".join(
-                format_expression(key.value) + (" desc" if key.is_descending else "")
-                for key in operator.keys
-            )
+            return _format_keys(operator.keys)
         case Limit() | ParameterLimit():
             return _format_limit(operator)
         case _:
             assert_never(operator)
 
 
-def _format_limit(limit: Limit | ParameterLimit) -> str:
-    def show(count: RowCount) -> str:
-        return str(count) if isinstance(count, int) else format_expression(count)
+def _format_keys(keys: Iterable[OrderKey]) -> str:
+    return ", ".join(
+        format_expression(key.value) + (" desc" if key.is_descending else "") for key in keys
+    )
 
-    parts = [] if limit.count is None else [show(limit.count)]
-    parts += [f"offset {show(limit.offset)}"] if limit.offset else []
+
+def _format_limit(limit: Limit | ParameterLimit) -> str:
+    parts = [] if limit.count is None else [_format_count(limit.count)]
+    parts += [f"offset {_format_count(limit.offset)}"] if limit.offset else []
     return " ".join(parts)
+
+
+def _format_count(count: RowCount) -> str:
+    return str(count) if isinstance(count, int) else format_expression(count)
 
 
 def _format_binding(operator: Scan | Expand) -> str:
@@ -170,11 +175,21 @@ def _format_step(step: EdgeStep, expand: Expand) -> str:
     return f"<-{step.edge_type}" if step.is_reversed else f"{step.edge_type}->"
 
 
-def _format_block(operator: Exists | CompareBlock) -> str:
+def _format_block(operator: Exists | CompareBlock | Lateral) -> str:
+    if isinstance(operator, Lateral):
+        return _format_lateral(operator)
     if isinstance(operator, Exists):
         return " has no row" if operator.is_negated else " has a row"
     argument = "" if operator.argument is None else f"({format_expression(operator.argument)})"
     return f": {operator.function}{argument} {operator.op} {format_expression(operator.value)}"
+
+
+def _format_lateral(operator: Lateral) -> str:
+    kind = " optional" if operator.is_optional else " each"
+    order = f"; order {_format_keys(operator.keys)}" if operator.keys else ""
+    limit = "" if operator.limit is None else f"; limit {_format_count(operator.limit)}"
+    offset = f"; offset {_format_count(operator.offset)}" if operator.offset else ""
+    return f"{kind}{order}{limit}{offset}"
 
 
 def _format_column(column: Column) -> str:

@@ -8,6 +8,7 @@ outside, or with one of another block, gets another name here.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
@@ -18,6 +19,7 @@ from omnigraph.query.logical_plan import (
     Exists,
     Expand,
     Filter,
+    Lateral,
     Limit,
     Operator,
     Outer,
@@ -35,8 +37,8 @@ from omnigraph.query.pattern_assembly import (
     PatternNode,
     PatternParts,
     Test,
-    assemble_pattern,
 )
+from omnigraph.query.pattern_stages import assemble_stages
 from omnigraph.query.tree_walk import rename_variables
 from omnigraph.query.typed_reads import (
     AggregateBlock,
@@ -44,6 +46,7 @@ from omnigraph.query.typed_reads import (
     CheckedQuery,
     Condition,
     ExistsBlock,
+    LateralBlock,
     OrderKey,
     Pattern,
     Read,
@@ -140,8 +143,9 @@ def _add_limit(operator: Operator, read: Read) -> Operator:
 
 def list_tiebreak_values(pattern: Pattern) -> tuple[SystemValue, ...]:
     """What orders equal rows: ids of named variables by name, then of anonymous endpoints."""
-    edges = dict(pattern.edges)
-    nodes = [variable for variable, _ in pattern.nodes]
+    patterns = [pattern, *_iter_lateral_patterns(pattern)]
+    edges = dict(edge for each in patterns for edge in each.edges)
+    nodes = [variable for each in patterns for variable, _ in each.nodes]
     anonymous = [variable for variable in nodes if variable.startswith(ANONYMOUS_PREFIX)]
     named = sorted({*nodes, *edges} - set(anonymous))
     values: list[SystemValue] = []
@@ -151,6 +155,14 @@ def list_tiebreak_values(pattern: Pattern) -> tuple[SystemValue, ...]:
             values.append(SystemValue(variable, SystemName.TYPE))
         values.append(SystemValue(variable, SystemName.ID))
     return tuple(values)
+
+
+def _iter_lateral_patterns(pattern: Pattern) -> Iterator[Pattern]:
+    """The patterns of the lateral blocks of one, whose variables can be seen after them."""
+    for clause in pattern.clauses:
+        if isinstance(clause, LateralBlock):
+            yield clause.pattern
+            yield from _iter_lateral_patterns(clause.pattern)
 
 
 # ---- patterns ----
@@ -168,8 +180,12 @@ class _NameScope:
     taken: Counter[str] = field(default_factory=Counter)
 
     def enter(self, pattern: Pattern) -> _NameScope:
-        """The scope inside a pattern; a name that is taken gets a suffix."""
-        own = [name for name, _ in (*pattern.nodes, *pattern.edges)]
+        """The scope inside a pattern and its lateral blocks; a name that is taken gets a suffix."""
+        own = [
+            name
+            for each in (pattern, *_iter_lateral_patterns(pattern))
+            for name, _ in (*each.nodes, *each.edges)
+        ]
         names = {name: self._reserve_name(name) for name in own}
         is_renamed = self.is_renamed or any(name != names[name] for name in own)
         return _NameScope(names, self.poll, self, is_renamed, self.taken)
@@ -203,6 +219,7 @@ def _lower_pattern(pattern: Pattern, leaf: Unit | Outer, scope: _NameScope) -> O
     conditions: dict[str, list[Expr]] = {name: [] for name in (*declared, *types) if name in types}
     traversals: list[Expand] = []
     tests: list[Test] = []
+    laterals: list[Lateral] = []
     for clause in pattern.clauses:
         scope.poll()
         match clause:
@@ -218,13 +235,28 @@ def _lower_pattern(pattern: Pattern, leaf: Unit | Outer, scope: _NameScope) -> O
                 tests.append(Filter(NO_INPUT, scope.rename_expression(clause.value)))
             case ExistsBlock() | AggregateBlock():
                 tests.append(_lower_block(clause, scope))
+            case LateralBlock():
+                laterals.append(_lower_lateral(clause, scope))
             case _:
                 assert_never(clause)
     nodes = tuple(
         PatternNode(scope.resolve_name(variable), types[variable], tuple(matches))
         for variable, matches in conditions.items()
     )
-    return assemble_pattern(leaf, PatternParts(nodes, tuple(traversals), tuple(tests)))
+    parts = PatternParts(nodes, tuple(traversals), tuple(tests))
+    return assemble_stages(leaf, parts, laterals)
+
+
+def _lower_lateral(block: LateralBlock, scope: _NameScope) -> Lateral:
+    """A block whose variables belong to the scope around it."""
+    keys: tuple[OrderKey, ...] = ()
+    if block.limit is not None or block.offset:
+        ties = map(OrderKey, list_tiebreak_values(block.pattern))
+        keys = tuple(
+            replace(key, value=scope.rename_expression(key.value)) for key in (*block.keys, *ties)
+        )
+    inner = _lower_pattern(block.pattern, Outer(), scope)
+    return Lateral(NO_INPUT, inner, block.is_optional, keys, block.limit, block.offset)
 
 
 def _lower_block(block: ExistsBlock | AggregateBlock, outer: _NameScope) -> Exists | CompareBlock:

@@ -26,6 +26,7 @@ from omnigraph.query.ast import (
     Filter,
     Identifier,
     Insert,
+    LateralBlock,
     Mutation,
     MutationBody,
     NotBlock,
@@ -64,7 +65,7 @@ _CALL_WORDS = (
 _ENDS_IN_CALL_WORD = re.compile(rf"(?<![\w$.@])(?:{'|'.join(_CALL_WORDS)})$")
 _STARTS_WITH_NAME = re.compile(r"(?!(?:not|true|false)\b)[a-z_]\w*\b(?!\()")
 _STARTS_WITH_OPERATOR = re.compile(r"(?:contains|starts_with)\b(?!\()")
-Block = NotBlock | ExistsBlock | AggregateBlock
+Block = NotBlock | ExistsBlock | AggregateBlock | LateralBlock
 
 
 def print_file(file: File) -> str:
@@ -230,7 +231,7 @@ class _QueryPrinter:
                 self.add_line(print_traversal(clause), clause.span, indent=indent)
             case Filter():
                 self.add_line(print_filter(clause) + separator, clause.span, indent=indent)
-            case NotBlock() | ExistsBlock() | AggregateBlock():
+            case NotBlock() | ExistsBlock() | AggregateBlock() | LateralBlock():
                 self._print_block(clause, separator, indent)
             case _:
                 assert_never(clause)
@@ -370,8 +371,18 @@ def _print_block_frame(clause: Block) -> tuple[str, str, Span]:
         case AggregateBlock(function, argument, _, op, value, span):
             head = str(function) if argument is None else f"{function}({print_expr(argument)})"
             return head, f" {op} {print_expr(value)}", Span(value.span.start, span.end)
+        case LateralBlock(span=span, block_span=block_span):
+            return clause.word, _print_lateral_tail(clause), Span(block_span.end - 1, span.end)
         case _:
             assert_never(clause)
+
+
+def _print_lateral_tail(block: LateralBlock) -> str:
+    keys = ", ".join(map(print_order_key, block.order))
+    order = f" order {{ {keys} }}" if keys else ""
+    limit = "" if block.limit is None else f" limit {_print_count(block.limit)}"
+    offset = "" if block.offset is None else f" offset {_print_count(block.offset)}"
+    return order + limit + offset
 
 
 def _needs_separator(clause: Clause, following: Clause) -> bool:

@@ -17,6 +17,7 @@ from omnigraph.query.logical_plan import (
     Expand,
     Filter,
     Having,
+    Lateral,
     Limit,
     Operator,
     Outer,
@@ -54,6 +55,9 @@ from omnigraph.query.typed_tree import (
 )
 
 Chain = tuple[Operator, ...]
+
+# The operators that have a block.
+BLOCKS = (Exists, CompareBlock, Lateral)
 
 # The fields of each expression that hold expressions: one, a tuple of them, or None.
 CHILD_FIELDS: dict[type[Expr], tuple[str, ...]] = {
@@ -171,7 +175,7 @@ def map_chains(root: Operator, change: Callable[[Chain], Iterable[Operator]]) ->
     """The plan with `change` applied to the chain of every block, then to its own."""
 
     def with_block(operator: Operator) -> Operator:
-        if not isinstance(operator, Exists | CompareBlock):
+        if not isinstance(operator, BLOCKS):
             return operator
         block = map_chains(operator.block, change)
         return operator if block is operator.block else replace(operator, block=block)
@@ -197,7 +201,7 @@ def expressions_of(operator: Operator) -> tuple[Expr, ...]:
             return operator.conditions
         case Aggregate() | Project():
             return tuple(column.value for column in operator.columns)
-        case Sort():
+        case Sort() | Lateral():
             return tuple(key.value for key in operator.keys)
         case _:
             assert_never(operator)
@@ -211,6 +215,8 @@ def bound_variables_of(operator: Operator) -> frozenset[str]:
         case Expand():
             target = None if operator.target_is_bound else operator.target
             return frozenset(name for name in (target, operator.edge_variable) if name is not None)
+        case Lateral():
+            return frozenset().union(*map(bound_variables_of, chain_of(operator.block)))
         case _:
             return frozenset()
 
@@ -221,7 +227,7 @@ def used_variables_of(operator: Operator) -> frozenset[str]:
     match operator:
         case Expand():
             used |= {operator.source, operator.target}
-        case Exists() | CompareBlock():
+        case Exists() | CompareBlock() | Lateral():
             block = chain_of(operator.block)
             used |= set().union(*map(used_variables_of, block))
             used -= set().union(*map(bound_variables_of, block))

@@ -78,15 +78,31 @@ class AggregateBlock:
     value: Expr
 
 
-Clause = Binding | Traversal | Condition | ExistsBlock | AggregateBlock
+@tree_node(frozen=True, slots=True)
+class LateralBlock:
+    """Each outer row with its inner matches, or with those that its tail leaves.
+
+    An optional block leaves an outer row without any as it is, its own variables null. `keys` order
+    the matches of one outer row if there is a limit or an offset.
+    """
+
+    pattern: Pattern
+    is_optional: bool
+    keys: tuple[OrderKey, ...] = ()
+    limit: RowCount | None = None
+    offset: RowCount | None = None
+
+
+Clause = Binding | Traversal | Condition | ExistsBlock | AggregateBlock | LateralBlock
 
 
 @tree_node(frozen=True, slots=True)
 class Pattern:
     """Clauses in source order; `nodes` and `edges` are the variables they introduce themselves.
 
-    `nodes` maps each variable (anonymous ones included) to its node type in order of appearance;
-    `edges` maps each edge variable to the edge types it may be of.
+    Those of a lateral block are listed in its own pattern. `nodes` maps each variable (anonymous
+    ones included) to its node type in order of appearance; `edges` maps each edge variable to the
+    edge types it may be of.
     """
 
     clauses: tuple[Clause, ...]

@@ -129,9 +129,10 @@ class NodeObject:
     """The type of a bare node in `return`: an object of `@id` and its readable properties."""
 
     type_name: str
+    is_nullable: bool = False
 
     def __str__(self) -> str:
-        return self.type_name
+        return f"{self.type_name}?" if self.is_nullable else self.type_name
 
 
 @tree_node(frozen=True, slots=True)
@@ -352,6 +353,17 @@ Expr = (
     | AggregateValue
     | ColumnValue
 )
+
+
+def is_never_null(expr: Expr) -> bool:
+    """Whether an expression has a value on every row: then to count it is to count rows."""
+    match expr:
+        case NodeValue() | SystemValue():
+            return not expr.type.is_nullable
+        case Constant(value):
+            return value is not None
+        case _:
+            return False
 
 
 # ---- parameters and mutations ----

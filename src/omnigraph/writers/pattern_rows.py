@@ -28,6 +28,8 @@ from omnigraph.writers.existing_rows import CommittedState
 from omnigraph.writers.graph_change import GraphChange, TypeChange
 from omnigraph.writers.validate import validate_ends
 
+_BLOCKS = (typed_reads.ExistsBlock, typed_reads.AggregateBlock, typed_reads.LateralBlock)
+
 
 class PatternReader(Protocol):
     """Runs the read of a statement; `is_committed` is false of a view that no commit has."""
@@ -118,7 +120,7 @@ def _group_conditions(
 def _iter_patterns(pattern: typed_reads.Pattern) -> Iterator[typed_reads.Pattern]:
     yield pattern
     for clause in pattern.clauses:
-        if isinstance(clause, typed_reads.ExistsBlock | typed_reads.AggregateBlock):
+        if isinstance(clause, _BLOCKS):
             yield from _iter_patterns(clause.pattern)
 
 

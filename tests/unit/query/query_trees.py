@@ -136,30 +136,6 @@ bindings = st.builds(
 )
 filters = st.builds(ast.Filter, exprs)
 
-
-def _blocks(inner: st.SearchStrategy[ast.Clause]) -> st.SearchStrategy[ast.Clause]:
-    several = st.lists(inner, min_size=1, max_size=3).map(tuple)
-    return st.one_of(
-        st.builds(ast.NotBlock, several),
-        st.builds(ast.ExistsBlock, several),
-        st.builds(
-            ast.AggregateBlock,
-            st.sampled_from(OF_BLOCKS),
-            st.none() | exprs,
-            several,
-            st.sampled_from(ast.CompareOp),
-            exprs,
-        ),
-    )
-
-
-clauses: st.SearchStrategy[ast.Clause] = st.recursive(
-    st.one_of(bindings, traversals, filters), _blocks, max_leaves=4
-)
-
-# ---- declarations and files ----
-
-projections = st.builds(ast.Projection, exprs, st.none() | names)
 ranked_keys = st.builds(ast.OrderKey, st.builds(ast.Nearest, accesses, leaves))
 alias_keys = st.builds(
     ast.OrderKey,
@@ -175,6 +151,40 @@ order_keys = st.one_of(
         st.none() | st.sampled_from(ast.Direction),
     ),
 )
+counts = st.none() | st.integers(0, 2**64 - 1) | variables
+
+
+def _blocks(inner: st.SearchStrategy[ast.Clause]) -> st.SearchStrategy[ast.Clause]:
+    several = st.lists(inner, min_size=1, max_size=3).map(tuple)
+    return st.one_of(
+        st.builds(ast.NotBlock, several),
+        st.builds(ast.ExistsBlock, several),
+        st.builds(
+            ast.AggregateBlock,
+            st.sampled_from(OF_BLOCKS),
+            st.none() | exprs,
+            several,
+            st.sampled_from(ast.CompareOp),
+            exprs,
+        ),
+        st.builds(
+            ast.LateralBlock,
+            several,
+            st.booleans(),
+            st.lists(order_keys, max_size=2).map(tuple),
+            counts,
+            counts,
+        ),
+    )
+
+
+clauses: st.SearchStrategy[ast.Clause] = st.recursive(
+    st.one_of(bindings, traversals, filters), _blocks, max_leaves=4
+)
+
+# ---- declarations and files ----
+
+projections = st.builds(ast.Projection, exprs, st.none() | names)
 read_bodies = st.builds(
     ast.ReadBody,
     st.lists(clauses, min_size=1, max_size=4).map(tuple),

@@ -51,7 +51,7 @@ def read(clause: str = "", *, item: str = "$a.name", tail: str = "") -> str:
         ("-- why", "-", "'//'"),
         ("$A: Author", "$", "lower-case"),
         ("where $a.year = 1", "where", "without a keyword"),
-        ("optional { $a wrote $b }", "optional", "no optional match"),
+        ("OPTIONAL { $a wrote $b }", "OPTIONAL", "write 'optional'"),
         ('exists { $a wrote $b } and $a.name = "x"', "and", "clause of its own"),
         ('exists { $a wrote $b } or $a.name = "x"', "or", "cannot be joined"),
         ("not exists { $a wrote $b }", "exists", "write 'not { … }'"),

@@ -33,12 +33,12 @@ from omnigraph.query.ast import AggregateFunction
 from omnigraph.query.typed_reads import Column
 from omnigraph.query.typed_tree import (
     AggregateValue,
-    Constant,
     Expr,
     NodeValue,
     PropertyValue,
     SystemName,
     SystemValue,
+    is_never_null,
 )
 from omnigraph.rows.comparison import Values
 from omnigraph.rows.evaluator import evaluate, evaluate_constant, is_constant
@@ -219,8 +219,7 @@ def _compute_aggregate(
     context.budget.check_interrupts()
     if is_whole_aggregate(call):
         return _compute_whole_aggregate(call, batch, groups, context)
-    is_never_null = isinstance(call.argument, NodeValue | SystemValue | Constant)
-    if call.function is AggregateFunction.COUNT and is_never_null:
+    if call.function is AggregateFunction.COUNT and is_never_null(call.argument):
         return pa.array(np.bincount(groups.of_row, minlength=groups.count), pa.int64())
     return aggregate_groups(call.function, evaluate_rows(call.argument, batch, context), groups)
 
@@ -230,7 +229,7 @@ def _compute_whole_aggregate(
 ) -> pa.Array:
     """An aggregate that needs all rows of a group at once."""
     argument = call.argument
-    is_entity = isinstance(argument, NodeValue | SystemValue)
+    is_entity = isinstance(argument, NodeValue | SystemValue) and is_never_null(argument)
     if is_entity and call.function is AggregateFunction.COUNT:
         # Entities are distinct exactly if their numbers are.
         values: Values = pa.array(compute_key_codes(argument, batch, context))

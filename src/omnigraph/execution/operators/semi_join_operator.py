@@ -23,7 +23,7 @@ from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
 from omnigraph.query.ast import AggregateFunction
 from omnigraph.query.logical_plan import CompareBlock, Exists, Expand, Operator
 from omnigraph.query.tree_walk import chain_of, used_variables_of, variables_of
-from omnigraph.query.typed_tree import NodeValue, SystemValue
+from omnigraph.query.typed_tree import is_never_null
 from omnigraph.rows.comparison import compare_constant, flatten_chunks, to_numpy
 from omnigraph.rows.evaluator import Params, evaluate, evaluate_constant
 from omnigraph.rows.group_aggregates import Groups, aggregate_groups
@@ -54,8 +54,11 @@ class BlockOperator(ABC):
     A block that reads one node variable is run once for each node, whatever the rows.
     """
 
-    def __init__(self, op: Exists | CompareBlock, kept: KeptVariables) -> None:
+    def __init__(
+        self, op: Exists | CompareBlock, context: ExecutionContext, kept: KeptVariables
+    ) -> None:
         self._used = used_variables_of(op)
+        self._nullable = self._used & context.nullable
         self._kept = kept
         self._is_known: Mask = np.zeros(0, np.bool_)
         self._is_passed: Mask = np.zeros(0, np.bool_)
@@ -68,7 +71,7 @@ class BlockOperator(ABC):
         """The rows that pass."""
         nodes = {name: each for name, each in batch.nodes.items() if name in self._used}
         edges = {name: each for name, each in batch.edges.items() if name in self._used}
-        if len(nodes) == 1 and not edges:
+        if len(nodes) == 1 and not edges and not self._nullable:
             ((name, numbers),) = nodes.items()
             mask = self._evaluate_cached_mask(name, numbers)
         else:
@@ -101,7 +104,7 @@ class SemiJoinOperator(BlockOperator):
     """Keeps the rows for which a block has a row, or has none."""
 
     def __init__(self, op: Exists, runner: BlockRunner, kept: KeptVariables) -> None:
-        super().__init__(op, kept)
+        super().__init__(op, runner.context, kept)
         self._is_negated = op.is_negated
         self._rows = _BlockCounter(op, runner, is_set=True)
 
@@ -117,7 +120,7 @@ class CompareBlockOperator(BlockOperator):
     """Keeps the rows for which an aggregate over a block compares true with a constant."""
 
     def __init__(self, op: CompareBlock, runner: BlockRunner, kept: KeptVariables) -> None:
-        super().__init__(op, kept)
+        super().__init__(op, runner.context, kept)
         self._op = op
         self._context = runner.context
         self._rows: _BlockCounter | None = None
@@ -229,6 +232,8 @@ class _DegreeCounter:
 def _make_degree_counter(op: Operator, context: ExecutionContext) -> _DegreeCounter | None:
     if not isinstance(op, Expand) or op.target_is_bound or op.conditions or op.is_selection:
         return None
+    if op.source in context.nullable:
+        return None
     hops = traversal_of(op, context)
     # Two ways may lead to one node, and one loop may be met on both.
     if not hops.is_single or op.minimum > 1 or len(hops.directions) != 1:
@@ -241,7 +246,7 @@ def _make_degree_counter(op: Operator, context: ExecutionContext) -> _DegreeCoun
 def is_row_count(op: CompareBlock) -> bool:
     """Whether an aggregate is the number of rows: what it counts is never null."""
     is_count = op.function is AggregateFunction.COUNT
-    return op.argument is None or (is_count and isinstance(op.argument, NodeValue | SystemValue))
+    return op.argument is None or (is_count and is_never_null(op.argument))
 
 
 def compare_aggregates(op: CompareBlock, aggregates: pa.Array, params: Params) -> Mask:

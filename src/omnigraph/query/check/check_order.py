@@ -304,7 +304,7 @@ def _build_key(
     column: typed_tree.ColumnValue | None = None,
 ) -> _CheckedKey | None:
     is_constant = _is_constant(keys, value)
-    if not is_constant and not _is_sortable(keys, key, value):
+    if not is_constant and not is_sortable(keys.context, key, value):
         return None
     if isinstance(value, typed_tree.NodeValue):
         value = typed_tree.SystemValue(value.variable, typed_tree.SystemName.ID)
@@ -338,14 +338,15 @@ def _is_constant(keys: _OrderScope, value: typed_tree.Expr) -> bool:
             return False
 
 
-def _is_sortable(keys: _OrderScope, key: ast.OrderKey, value: typed_tree.Expr) -> bool:
+def is_sortable(context: CheckContext, key: ast.OrderKey, value: typed_tree.Expr) -> bool:
+    """Whether the values of a key have an order."""
     type_ = value.type
     if isinstance(type_, typed_tree.NodeObject):
         return True
     if type_.is_blob:
-        keys.context.report_error("T24", key.value.span, "a Blob cannot be ordered")
+        context.report_error("T24", key.value.span, "a Blob cannot be ordered")
         return False
     if isinstance(type_.value, ListType | VectorType):
-        keys.context.report_error("T7", key.value.span, f"{type_} values have no order")
+        context.report_error("T7", key.value.span, f"{type_} values have no order")
         return False
     return True

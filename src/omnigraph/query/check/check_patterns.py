@@ -20,6 +20,11 @@ from omnigraph.query.check.check_expressions import (
     code_of,
     leaf_of,
 )
+from omnigraph.query.check.check_laterals import (
+    check_lateral,
+    require_bound,
+    warn_of_pointless_optional,
+)
 from omnigraph.query.check.check_literals import (
     are_compatible,
     check_literal,
@@ -75,6 +80,9 @@ _BLOCK_ARGUMENT = LeafRules(
 )
 
 
+Block = ast.NotBlock | ast.ExistsBlock | ast.AggregateBlock | ast.LateralBlock
+
+
 def check_pattern(
     context: CheckContext, clauses: Sequence[ast.Clause], outer: Scope | None = None
 ) -> tuple[typed_reads.Pattern, Scope]:
@@ -90,6 +98,7 @@ def check_pattern(
             checked.append(walks[index].typed)
         else:
             checked.append(_check_clause(context, scope, clause))
+        warn_of_pointless_optional(context, scope, checked[-1], clause.span)
     scans = check_anchors(context, scope, walks)
     return typed_reads.Pattern(
         _arrange_clauses(checked, scans), scope.list_nodes(), scope.list_edges()
@@ -121,7 +130,7 @@ def _arrange_clauses(
 def _check_clause(
     context: CheckContext,
     scope: Scope,
-    clause: ast.Binding | ast.Filter | ast.NotBlock | ast.ExistsBlock | ast.AggregateBlock,
+    clause: ast.Binding | ast.Filter | Block,
 ) -> typed_reads.Clause | None:
     match clause:
         case ast.Binding():
@@ -137,6 +146,9 @@ def _check_clause(
             return typed_reads.ExistsBlock(pattern, is_negated=False)
         case ast.AggregateBlock():
             return _check_aggregate_block(context, scope, clause)
+        case ast.LateralBlock():
+            pattern, inner = _check_block(context, scope, clause)
+            return check_lateral(context, (scope, inner), pattern, clause)
         case _:
             assert_never(clause)
 
@@ -179,7 +191,7 @@ def _check_conjunct(
 
 
 def _check_block(
-    context: CheckContext, scope: Scope, block: ast.NotBlock | ast.ExistsBlock | ast.AggregateBlock
+    context: CheckContext, scope: Scope, block: Block
 ) -> tuple[typed_reads.Pattern, Scope]:
     errors_before = context.errors
     pattern, inner = check_pattern(context, block.clauses, scope)
@@ -277,7 +289,7 @@ def check_binding(
     known = tuple(condition for condition in conditions if condition is not None)
     if name is None or len(known) < len(conditions):
         return None
-    return typed_reads.Binding(name, node.name, known)
+    return typed_reads.Binding(name, node.name, (*require_bound(scope, name), *known))
 
 
 def _bind_variable(

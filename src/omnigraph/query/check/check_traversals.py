@@ -350,7 +350,10 @@ def check_anchors(
         groups.find(name)
         for walk in walks.values()
         for name in (walk.source, walk.target)
-        if walk.typed is None or name in scope.declared or name not in scope.own
+        if walk.typed is None
+        or name in scope.declared
+        or name not in scope.own
+        or name in scope.exported
     }
     scans: dict[int, typed_reads.Binding] = {}
     for index, walk in walks.items():

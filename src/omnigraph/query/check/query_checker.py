@@ -10,13 +10,12 @@ from omnigraph.query import ast, typed_reads, typed_tree
 from omnigraph.query.check.check_context import CheckContext
 from omnigraph.query.check.check_expressions import Target, check_constant, coerce_assigned
 from omnigraph.query.check.check_having import check_having
-from omnigraph.query.check.check_literals import find_parameter_value
+from omnigraph.query.check.check_literals import check_row_count
 from omnigraph.query.check.check_mutations import check_mutations
 from omnigraph.query.check.check_order import check_order
 from omnigraph.query.check.check_patterns import check_pattern
 from omnigraph.query.check.check_returns import check_items
 from omnigraph.schema.catalog import Catalog
-from omnigraph.schema.property_types import INTEGERS
 
 
 def check_query(
@@ -56,27 +55,9 @@ def _check_read(
         having=having,
         rank=order.rank,
         order=order.keys,
-        limit=_check_count(context, "limit", body.limit),
-        offset=_check_count(context, "offset", body.offset),
+        limit=check_row_count(context, "limit", body.limit),
+        offset=check_row_count(context, "offset", body.offset),
     )
-
-
-def _check_count(
-    context: CheckContext, word: str, count: int | ast.Variable | None
-) -> typed_tree.RowCount | None:
-    """A number of rows: a literal, or a parameter with an integer."""
-    if count is None or isinstance(count, int):
-        return count
-    value = None
-    if count.name in context.parameters:
-        value = find_parameter_value(context, count.name)
-        if value is None or value.type.scalar in INTEGERS:
-            return value
-    got = f"${count.name} is not a parameter" if value is None else f"got {value.type}"
-    context.report_error(
-        "T121", count.span, f"'{word}' needs an integer or a parameter with one; {got}"
-    )
-    return None
 
 
 def declare_parameters(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from omnigraph.query import ast, typed_tree
 from omnigraph.query.check.check_context import CheckContext
@@ -23,6 +23,8 @@ class NodeVariable:
 
     name: str
     type_name: str | None
+    # Bound by an optional block: a row may lack it.
+    is_nullable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class EdgeVariable:
 
     name: str
     edge_types: tuple[str, ...] | None
+    is_nullable: bool = False
 
 
 Bound = NodeVariable | EdgeVariable
@@ -41,13 +44,15 @@ class Scope:
 
     `declared` are the node types of the bindings of the whole block, known before its clauses are
     read; None where the type is unknown. A variable of an outer block can be seen only if a clause
-    before this block has bound it.
+    before this block has bound it. `exported` are the variables of lateral blocks that have ended,
+    each with whether a binding gave it its type.
     """
 
     def __init__(self, declared: Mapping[str, str | None], outer: Scope | None = None) -> None:
         self.declared = declared
+        self.exported: dict[str, bool] = {}
         self.outer = outer
-        self.mentions_outer = False
+        self.mentioned: set[str] = set()
         self.own: dict[str, Bound] = {}
 
     def find(self, name: str) -> Bound | None:
@@ -55,8 +60,14 @@ class Scope:
         if name in self.own:
             return self.own[name]
         found = self.outer.peek(name) if self.outer else None
-        self.mentions_outer = self.mentions_outer or found is not None
+        if found is not None:
+            self.mentioned.add(name)
         return found
+
+    @property
+    def mentions_outer(self) -> bool:
+        """Whether a clause of this block, or of a lateral one in it, uses an outer variable."""
+        return bool(self.mentioned)
 
     def peek(self, name: str) -> Bound | None:
         """The variable of a name, without counting as a mention."""
@@ -79,15 +90,24 @@ class Scope:
             if name in scope.declared and (scope is self or name in scope.own):
                 return True
             if name in scope.own:
-                return False
+                return scope.exported.get(name, False)
             scope = scope.outer
         return False
+
+    def add_exports(self, inner: Scope, *, is_optional: bool) -> None:
+        """Let the variables of a lateral block, whose clauses are clauses here, be seen here."""
+        for name in inner.mentioned:
+            self.find(name)
+        for name, variable in inner.own.items():
+            self.exported[name] = inner.is_declared(name)
+            is_nullable = is_optional or variable.is_nullable
+            self.own[name] = replace(variable, is_nullable=is_nullable)
 
     def list_nodes(self) -> tuple[tuple[str, str], ...]:
         """The node variables of this block with their types."""
         return tuple(
             (variable.name, variable.type_name)
-            for variable in self.own.values()
+            for variable in self._iter_introduced()
             if isinstance(variable, NodeVariable) and variable.type_name is not None
         )
 
@@ -95,9 +115,12 @@ class Scope:
         """The edge variables of this block with the types they may have."""
         return tuple(
             (variable.name, variable.edge_types)
-            for variable in self.own.values()
+            for variable in self._iter_introduced()
             if isinstance(variable, EdgeVariable) and variable.edge_types is not None
         )
+
+    def _iter_introduced(self) -> Iterator[Bound]:
+        return (each for each in self.own.values() if each.name not in self.exported)
 
     def iter_names(self) -> Iterator[str]:
         """Every name that can be seen from here and that a text can spell."""
@@ -148,8 +171,8 @@ def check_variable(
     """A bare variable that is not a parameter: a node."""
     bound = find_bound(context, scope, variable, "T102")
     match bound:
-        case NodeVariable(name, str(type_name)):
-            return typed_tree.NodeValue(name, typed_tree.NodeObject(type_name))
+        case NodeVariable(name, str(type_name), is_nullable):
+            return typed_tree.NodeValue(name, typed_tree.NodeObject(type_name, is_nullable))
         case EdgeVariable():
             refuse_edge(context, variable, "stand alone; name one of its properties")
     return None
@@ -168,12 +191,19 @@ def check_property(
                 owner = Owner(type_name, node.properties, NODE_FIELDS)
                 refuse_property(context, code, access.property, owner)
                 return None
-            return typed_tree.PropertyValue(name, found.name, found.type)
+            return typed_tree.PropertyValue(name, found.name, _value_type_of(bound, found.type))
         case EdgeVariable(name, tuple(edge_types)):
             type_ = _check_edge_property(context, edge_types, access.property, code)
             if type_ is not None:
-                return typed_tree.PropertyValue(name, access.property.text, type_)
+                return typed_tree.PropertyValue(
+                    name, access.property.text, _value_type_of(bound, type_)
+                )
     return None
+
+
+def _value_type_of(bound: Bound, type_: PropertyType) -> PropertyType:
+    """The type of a value of a variable, which is null where the variable is."""
+    return type_.as_nullable() if bound.is_nullable else type_
 
 
 def check_node_property(
@@ -203,7 +233,8 @@ def check_system(
             f"{kind} has no field '@{field}'; it has {_format_fields(fields)}",
         )
         return None
-    return typed_tree.SystemValue(bound.name, typed_tree.SystemName(field))
+    type_ = _value_type_of(bound, typed_tree.STRING)
+    return typed_tree.SystemValue(bound.name, typed_tree.SystemName(field), type_)
 
 
 def find_bound(

@@ -28,9 +28,9 @@ from omnigraph.query.ast import (
     Variable,
     WriteVerb,
 )
-from omnigraph.query.parser.parse_aggregates import LIMIT_MAX, parse_order
+from omnigraph.query.parser.parse_aggregates import parse_count, parse_order
 from omnigraph.query.parser.parse_expressions import parse_expr
-from omnigraph.query.parser.parse_literals import expect_expr, parse_variable
+from omnigraph.query.parser.parse_literals import expect_expr
 from omnigraph.query.parser.parse_patterns import parse_block
 from omnigraph.query.parser.query_cursor import RESERVED, QueryCursor
 from omnigraph.query.query_dialect_hints import CLAUSE_HINTS
@@ -355,8 +355,8 @@ def _parse_read(cursor: QueryCursor, clauses: tuple[Clause, ...], match_span: Sp
         order_start = cursor.advance().start
         order = parse_order(cursor, parse_expr)
         order_span = cursor.build_span(order_start)
-    limit, limit_span = _parse_count(cursor, "limit")
-    offset, offset_span = _parse_count(cursor, "offset")
+    limit, limit_span = parse_count(cursor, "limit")
+    offset, offset_span = parse_count(cursor, "offset")
     return ReadBody(
         clauses,
         projections,
@@ -416,26 +416,6 @@ def _parse_projection(cursor: QueryCursor) -> Projection:
     span = cursor.build_span(start)
     cursor.accept(",")
     return Projection(value, alias, span)
-
-
-def _parse_count(cursor: QueryCursor, word: str) -> tuple[int | Variable | None, Span]:
-    """`limit` or `offset`, and a number of rows."""
-    if not cursor.is_at(word):
-        return None, NO_SPAN
-    start = cursor.token.start
-    if word == "offset":
-        cursor.require_lenient(cursor.token.span, "'offset'")
-    cursor.advance()
-    what = f"an integer after '{word}'"
-    if cursor.token.kind is TokenKind.VARIABLE and cursor.mode is Mode.LENIENT:
-        variable = parse_variable(cursor)
-        return variable, cursor.build_span(start)
-    if cursor.token.kind is not TokenKind.INTEGER:
-        is_variable = cursor.token.kind is TokenKind.VARIABLE
-        hint = "in strict mode a limit is a written integer" if is_variable else None
-        cursor.fail(what, hint=hint)
-    count = cursor.expect_integer(what, maximum=LIMIT_MAX)
-    return count, cursor.build_span(start)
 
 
 def parse_mutation(cursor: QueryCursor) -> Mutation:

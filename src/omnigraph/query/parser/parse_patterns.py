@@ -5,6 +5,8 @@ A clause has no keyword of its own, so a few tokens of lookahead decide which on
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from omnigraph.lang.lexer import Mode, TokenKind
 from omnigraph.query.ast import (
     AggregateBlock,
@@ -15,13 +17,20 @@ from omnigraph.query.ast import (
     ExistsBlock,
     Filter,
     HopBounds,
+    LateralBlock,
     NamedEdges,
     NotBlock,
+    OrderKey,
     PropertyMatch,
     Traversal,
     Variable,
 )
-from omnigraph.query.parser.parse_aggregates import AGGREGATES, BLOCK_AGGREGATES
+from omnigraph.query.parser.parse_aggregates import (
+    AGGREGATES,
+    BLOCK_AGGREGATES,
+    parse_count,
+    parse_order,
+)
 from omnigraph.query.parser.parse_expressions import (
     ARITHMETIC,
     BLOCK_WORDS,
@@ -40,7 +49,8 @@ _MINUS_HINT = "here '-' is a subtraction: put ';' before the clause, or parenthe
 _CONTINUATIONS = frozenset({*COMPARE_OPS, *ARITHMETIC, ".", "and", "or", "in", "is"})
 _OPERATOR_WORDS = frozenset({"contains", "starts_with"})
 # Before a brace these begin an expression or a block.
-_BRACED_WORDS = BLOCK_WORDS | {"case"}
+_LATERAL_WORDS = frozenset({"optional", "each"})
+_BRACED_WORDS = BLOCK_WORDS | _LATERAL_WORDS | {"case"}
 # After a variable these continue its expression, or start the next one.
 _OPERAND_WORDS = RESERVED | _OPERATOR_WORDS | {"true", "false"}
 # Between two variables these cannot be operators, so 0.10 texts meant an edge.
@@ -74,15 +84,8 @@ def _parse_clause_body(cursor: QueryCursor) -> Clause:
         if _is_traversal(cursor):
             return _parse_traversal(cursor)
     elif token.kind is TokenKind.WORD:
-        if cursor.is_mark_at(1, "{"):
-            if token.text == "not":
-                cursor.advance()
-                clauses = parse_block(cursor, "'not'")
-                return NotBlock(clauses, cursor.build_span(token.start))
-            if token.text == "exists":
-                cursor.advance()
-                clauses = parse_block(cursor, "'exists'")
-                return ExistsBlock(clauses, cursor.build_span(token.start))
+        if cursor.is_mark_at(1, "{") and (block := _BLOCKS.get(token.text)) is not None:
+            return block(cursor)
         if token.text in BLOCK_AGGREGATES and _is_aggregate_block(cursor):
             return _parse_aggregate_block(cursor)
     if token.text in CLAUSE_HINTS:
@@ -113,6 +116,42 @@ def _parse_property_match(cursor: QueryCursor) -> PropertyMatch:
     if not cursor.is_at("}"):
         cursor.expect(",", what="',' or '}'")
     return PropertyMatch(name, value, span)
+
+
+def _parse_not(cursor: QueryCursor) -> NotBlock:
+    start = cursor.advance().start
+    clauses = parse_block(cursor, "'not'")
+    return NotBlock(clauses, cursor.build_span(start))
+
+
+def _parse_exists(cursor: QueryCursor) -> ExistsBlock:
+    start = cursor.advance().start
+    clauses = parse_block(cursor, "'exists'")
+    return ExistsBlock(clauses, cursor.build_span(start))
+
+
+def _parse_lateral(cursor: QueryCursor) -> LateralBlock:
+    word = cursor.advance()
+    cursor.require_lenient(word.span, f"'{word.text}'")
+    clauses = parse_block(cursor, f"'{word.text}'")
+    block_span = cursor.build_span(word.start)
+    order: tuple[OrderKey, ...] = ()
+    if cursor.is_at("order") and cursor.is_mark_at(1, "{"):
+        cursor.advance()
+        order = parse_order(cursor, parse_expr)
+    limit, _ = parse_count(cursor, "limit")
+    offset, _ = parse_count(cursor, "offset")
+    is_optional = word.text == "optional"
+    span = cursor.build_span(word.start)
+    return LateralBlock(clauses, is_optional, order, limit, offset, span, block_span)
+
+
+_BLOCKS: dict[str, Callable[[QueryCursor], Clause]] = {
+    "not": _parse_not,
+    "exists": _parse_exists,
+    "optional": _parse_lateral,
+    "each": _parse_lateral,
+}
 
 
 def _is_aggregate_block(cursor: QueryCursor) -> bool:

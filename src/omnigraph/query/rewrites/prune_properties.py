@@ -12,6 +12,7 @@ from omnigraph.query.logical_plan import (
     CompareBlock,
     Exists,
     Expand,
+    Lateral,
     Operator,
     Project,
     ReadPlan,
@@ -50,7 +51,7 @@ def _prune(root: Operator, reads: _Reads, catalog: Catalog) -> Operator:
         for variable, name in _collect_properties_read(operator, catalog):
             reads[variable].add(name)
         match operator:
-            case Exists() | CompareBlock():
+            case Exists() | CompareBlock() | Lateral():
                 block = _prune(operator.block, reads, catalog)
                 pruned.append(replace(operator, block=block))
             case Scan() | Expand():

@@ -13,7 +13,7 @@ from omnigraph.execution.query_budget import DEFAULT_OPTIONS, Budget, ReadOption
 from omnigraph.execution.result import Result
 from omnigraph.query import logical_plan as plans
 from omnigraph.query.limit_binding import bind_limit, read_limit
-from omnigraph.query.tree_walk import chain_of, expressions_of, iter_subexpressions
+from omnigraph.query.tree_walk import BLOCKS, chain_of, expressions_of, iter_subexpressions
 from omnigraph.query.typed_tree import (
     NOW_NAME,
     Expr,
@@ -88,6 +88,9 @@ def _require_supported(plan: plans.ReadPlan, params: Params) -> None:
     for operator in _iter_operators(plan.root):
         if isinstance(operator, plans.Rank):
             raise EngineUnsupportedError("spark", f"a ranked search by {_format_ranking(operator)}")
+        if isinstance(operator, plans.Lateral):
+            word = "optional" if operator.is_optional else "each"
+            raise EngineUnsupportedError("spark", f"'{word}'")
     matches = [each for each in _iter_expressions(plan.root) if isinstance(each, TextMatch)]
     require_valid_options(matches, lambda expr: evaluate_constant(expr, params))
     # An error of a task would be one of Spark.
@@ -111,7 +114,7 @@ def _format_ranking(rank: plans.Rank) -> str:
 def _iter_operators(root: plans.Operator) -> Iterator[plans.Operator]:
     for operator in chain_of(root):
         yield operator
-        if isinstance(operator, plans.Exists | plans.CompareBlock):
+        if isinstance(operator, BLOCKS):
             yield from _iter_operators(operator.block)
 
 
