@@ -38,6 +38,8 @@ FEATURES: Final = {
     "each": r"^each \{",
     "tail of a block": r"^\}( order \{.*\})? limit",
     "null node": r"\$[a-h]\d+ is (not )?null",
+    "let": r"^let ",
+    "for": r"^for ",
     "count block": r"^count \{",
     "aggregate block": r"^\w+\(\S+\) \{",
     "three-valued": r"not \(| or | is null",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fuzz.values import COMPARISONS, SCALARS, Field, Scope, Values, an_id, literal
-from fuzz.world import EDGES, KEYS, MOODS, NODES, NUMERIC, VALUES
+from fuzz.world import EDGES, KEYS, MOODS, NODES, NUMERIC, TEXTUAL, VALUES
 
 _NAMES: Final = "abcdefgh"
 NODES_MAX: Final = 5
@@ -65,6 +65,7 @@ class Patterns:
                 "search",
                 "again",
                 "lateral",
+                "value",
             )
         )
         is_full = len(clauses.scope.nodes) >= NODES_MAX
@@ -77,6 +78,8 @@ class Patterns:
                 return self._with(clauses, self._block(clauses.scope, depth=2))
             case "lateral":
                 return self._lateral(clauses, depth=2)
+            case "value":
+                return self._valued(clauses)
             case "search":
                 return self._searched(clauses)
             case "again":
@@ -190,6 +193,24 @@ class Patterns:
         text = f"{word} {_braced(inner)}{self._tail(inner.scope)}"
         return Clauses((*clauses.texts, text), inner.scope)
 
+    def _valued(self, clauses: Clauses) -> Clauses:
+        """A name for a value, or for the items of a list."""
+        scope, name = clauses.scope, self._name("v")
+        if self.pen.chance(50):
+            value = self.values.computed(scope)
+            found = self._with(clauses, f"let ${name} = {value.text}")
+            kind = "String" if value.kind in TEXTUAL else value.kind
+            return Clauses(found.texts, scope.with_value(name, kind))
+        lists = [(each.text, each.kind.strip("[]")) for each in scope.fields("[String]", "[I64]")]
+        lists.append(('["a", "b"]', "String"))
+        items, kind = self.pen.one_of(lists)
+        if self.pen.chance(50):
+            found = self._with(clauses, f"for ${name} in {items}")
+            return Clauses(found.texts, scope.with_value(name, kind))
+        place = self._name("i")
+        found = self._with(clauses, f"for ${name}, ${place} in {items}")
+        return Clauses(found.texts, scope.with_value(name, kind).with_value(place, "I64"))
+
     def _tail(self, scope: Scope) -> str:
         """The order and the limit of the matches of a block, or nothing."""
         if self.pen.chance(40):
@@ -201,13 +222,15 @@ class Patterns:
         return f"{order} limit {self.pen.one_of((1, 2, 1, 3, 0))}{offset}"
 
     def _grown_inside(self, clauses: Clauses, depth: int) -> Clauses:
-        match self.pen.one_of(("filter", "step", "block", "search", "lateral")):
+        match self.pen.one_of(("filter", "step", "block", "search", "lateral", "value")):
             case "step" if len(clauses.scope.nodes) < NODES_MAX + 1:
                 return self._traversed(clauses, clauses.scope.nodes)
             case "block" if depth > 1:
                 return self._with(clauses, self._block(clauses.scope, depth - 1))
             case "lateral" if depth > 1 and len(clauses.scope.nodes) < NODES_MAX:
                 return self._lateral(clauses, depth - 1)
+            case "value":
+                return self._valued(clauses)
             case "search":
                 return self._searched(clauses)
             case _:

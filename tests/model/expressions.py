@@ -68,6 +68,7 @@ _MEANING: dict[type[typed.Expr], Callable[[Any, At], Any]] = {
     typed.PropertyValue: lambda expr, at: _field(at.row[expr.variable], expr.property),
     typed.SystemValue: lambda expr, at: _field(at.row[expr.variable], f"@{expr.name}"),
     typed.NodeValue: lambda expr, at: at.row[expr.variable],
+    typed.BoundValue: lambda expr, at: at.row[expr.variable],
     typed.ColumnValue: lambda expr, at: at.row[expr.name],
     typed.NearestScore: lambda _, at: at.row[SCORE],
     typed.Bm25Score: lambda _, at: at.row[SCORE],

@@ -125,6 +125,14 @@ class Reader:
             found = self._sorted(self.rows(op.block, row), op.keys)[cut.offset : end]
             yield from found or ([row | nulls] if op.is_optional else [])
 
+    def unnest(self, op: plan.Unnest, rows: Iterable[Row]) -> Iterator[Row]:
+        for row in rows:
+            for place, item in enumerate(self._value(op.items, row) or ()):
+                yield row | {op.variable: item} | ({op.position: place} if op.position else {})
+
+    def extend(self, op: plan.Extend, rows: Iterable[Row]) -> Iterator[Row]:
+        return (row | {op.variable: self._value(op.value, row)} for row in rows)
+
     def rank(self, op: plan.Rank, rows: Iterable[Row]) -> list[Row]:
         score = op.score
         variable = score.first.variable if isinstance(score, typed.RrfScore) else score.variable

@@ -46,9 +46,10 @@ class BoundEdges:
 class Batch:
     """Rows that bind variables; what nothing above reads any more may be left out.
 
-    `outer` says, inside a correlated block, which row of the input of the block each row extends.
-    `scores` holds the score of each row once a rank has given it, under its expression's type.
-    `weights` say how many matches each row stands for; without them, each stands for one.
+    `values` are those of variables that are neither nodes nor edges. `outer` says, inside a
+    correlated block, which row of the input of the block each row extends. `scores` holds the score
+    of each row once a rank has given it, under its expression's type. `weights` say how many
+    matches each row stands for; without them, each stands for one.
     """
 
     num_rows: int
@@ -57,6 +58,7 @@ class Batch:
     outer: RowIndices | None = None
     scores: pa.Array | None = None
     weights: Weights | None = None
+    values: Mapping[str, pa.Array] = field(default_factory=dict)
 
     def take(self, places: RowIndices) -> Batch:
         """Some rows, in the order of the places."""
@@ -67,12 +69,17 @@ class Batch:
             None if self.outer is None else self.outer.take(places),
             None if self.scores is None else self.scores.take(pa.array(places)),
             None if self.weights is None else self.weights.take(places),
+            self._take_values(places) if self.values else self.values,
         )
+
+    def _take_values(self, places: RowIndices) -> dict[str, pa.Array]:
+        chosen = pa.array(places)
+        return {name: each.take(chosen) for name, each in self.values.items()}
 
 
 def prune_variables(batch: Batch, kept: KeptVariables) -> Batch:
     """The rows without the variables that nothing reads any more."""
-    if kept is None or kept.issuperset((*batch.nodes, *batch.edges)):
+    if kept is None or kept.issuperset((*batch.nodes, *batch.edges, *batch.values)):
         return batch
     return Batch(
         batch.num_rows,
@@ -81,6 +88,7 @@ def prune_variables(batch: Batch, kept: KeptVariables) -> Batch:
         batch.outer,
         batch.scores,
         batch.weights,
+        {name: values for name, values in batch.values.items() if name in kept},
     )
 
 
@@ -89,6 +97,7 @@ def add_variables(
     *,
     nodes: Mapping[str, DenseIds] | None = None,
     edges: Mapping[str, BoundEdges] | None = None,
+    values: Mapping[str, pa.Array] | None = None,
     kept: KeptVariables = None,
 ) -> Batch:
     """The rows with more variables, as far as anything reads them."""
@@ -103,6 +112,7 @@ def add_variables(
         batch.outer,
         batch.scores,
         batch.weights,
+        {**batch.values, **{name: each for name, each in (values or {}).items() if is_kept(name)}},
     )
 
 
@@ -123,6 +133,7 @@ def slice_batch(batch: Batch, start: int, end: int) -> Batch:
         None if batch.outer is None else batch.outer[start:end],
         None if batch.scores is None else batch.scores.slice(start, end - start),
         None if batch.weights is None else batch.weights.take(np.arange(start, end)),
+        {name: values.slice(start, end - start) for name, values in batch.values.items()},
     )
 
 
@@ -147,6 +158,7 @@ def concatenate_batches(batches: Sequence[Batch]) -> Batch:
         np.concatenate(outers) if outers else None,
         pa.concat_arrays(scores) if scores else None,
         _concatenate_weights(batches),
+        {name: pa.concat_arrays([each.values[name] for each in batches]) for name in first.values},
     )
 
 
@@ -209,7 +221,9 @@ def sum_weights(batches: Sequence[Batch]) -> Weights:
 
 
 def find_bound_rows(batch: Batch, variable: str) -> npt.NDArray[np.bool_]:
-    """Which rows have a variable that an optional block may have left out."""
+    """Which rows have a variable that an optional block may have left out; a value may be null."""
+    if variable in batch.values:
+        return np.ones(batch.num_rows, np.bool_)
     numbers = batch.nodes.get(variable)
     found = batch.edges[variable].dense_ids if numbers is None else numbers
     is_bound: npt.NDArray[np.bool_] = found >= 0
@@ -218,19 +232,34 @@ def find_bound_rows(batch: Batch, variable: str) -> npt.NDArray[np.bool_]:
 
 def number_rows(batch: Batch) -> Batch:
     """The rows of a batch as the rows around a block, each of them by its place."""
-    return Batch(batch.num_rows, batch.nodes, batch.edges, np.arange(batch.num_rows))
+    return Batch(
+        batch.num_rows,
+        batch.nodes,
+        batch.edges,
+        np.arange(batch.num_rows),
+        values=batch.values,
+    )
+
+
+def select_variables(batch: Batch, names: frozenset[str]) -> Batch:
+    """Some variables of the rows around a block, each row by its place."""
+    return number_rows(
+        prune_variables(Batch(batch.num_rows, batch.nodes, batch.edges, values=batch.values), names)
+    )
 
 
 def count_row_bytes(batch: Batch) -> int:
     """How many bytes a row takes."""
     places = _INDEX_BYTES * ((batch.outer is not None) + (batch.scores is not None))
+    own: int = sum(each.nbytes for each in batch.values.values())
+    places += own // max(batch.num_rows, 1)
     return _NODE_BYTES * len(batch.nodes) + _EDGE_BYTES * len(batch.edges) + places
 
 
 def without_repetitions(batch: Batch) -> Batch:
     """The distinct rows of a block, if they are cheap to find; else all of them."""
     assert batch.outer is not None
-    if batch.edges or len(batch.nodes) > 1:
+    if batch.edges or batch.values or len(batch.nodes) > 1:
         return batch
     if not batch.nodes:
         found: RowIndices = np.flatnonzero(np.bincount(batch.outer))

@@ -115,6 +115,10 @@ class BatchRows:
             case SystemName.DST:
                 return self._fetch_edge_values(variable, self._fetch_target_ids)
 
+    def get_column(self, name: str) -> pa.Array:
+        """The values of a variable that is bound to values."""
+        return self.batch.values[name]
+
     def _take_bound(self, variable: str) -> tuple[BatchRows, pa.Array] | None:
         """The rows that have a variable, and for each row its place among them, or null."""
         if variable not in self.context.nullable:

@@ -117,6 +117,8 @@ T111 a function is unknown, or does not take so many arguments
 T112 a function cannot take an argument of this type
 T113 values have no common type
 T114 a pattern cannot be matched, or is not constant
+T117 a value stands where a node or an edge is needed
+T120 `for` goes through a list, and this is not one
 T121 a limit or an offset is not a number of rows
 T123 a verb needs a type with a key
 T124 what is updated or deleted is not an entity

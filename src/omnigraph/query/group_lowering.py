@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from omnigraph.query.logical_plan import Aggregate, Having, Operator, Project, Sort
 from omnigraph.query.tree_walk import iter_subexpressions, map_children
 from omnigraph.query.typed_reads import Column, OrderKey, Read
-from omnigraph.query.typed_tree import AggregateValue, ColumnValue, Expr, SystemValue
+from omnigraph.query.typed_tree import AggregateValue, BoundValue, ColumnValue, Expr, SystemValue
 
 _HIDDEN = "#"
 # What an expression over groups reads.
@@ -24,7 +24,7 @@ class GroupLowering:
     """The columns of the groups of a read; `ties` is what orders equal rows of the pattern."""
 
     read: Read
-    ties: Sequence[SystemValue]
+    ties: Sequence[SystemValue | BoundValue]
     # The columns of the `Aggregate`, and by name what is computed from them.
     grouped: list[Column] = field(default_factory=list)
     computed: dict[str, Expr] = field(default_factory=dict)

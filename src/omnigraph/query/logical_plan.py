@@ -115,6 +115,25 @@ class Lateral:
 
 
 @dataclass(frozen=True, slots=True)
+class Unnest:
+    """Each input row with each item of a list, in its order; a null list has none."""
+
+    input: Operator
+    variable: str
+    position: str | None
+    items: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Extend:
+    """Each input row with a value."""
+
+    input: Operator
+    variable: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Rank:
     """Scores rows and keeps those that have a score.
 
@@ -195,6 +214,8 @@ Operator = (
     | Exists
     | CompareBlock
     | Lateral
+    | Unnest
+    | Extend
     | Rank
     | Aggregate
     | Having

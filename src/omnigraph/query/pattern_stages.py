@@ -2,7 +2,8 @@
 
 A part that uses a variable of a lateral block comes after it. Nodes that only traversals from such
 a variable lead to come after it too, unless an earlier block uses them: to scan them before would
-make each row a row with each of them.
+make each row a row with each of them. What binds values is a stage of its own as a block is: so the
+order of the scans and traversals before it is free.
 """
 
 from __future__ import annotations
@@ -10,30 +11,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from omnigraph.query.logical_plan import Expand, Lateral, Operator
+from omnigraph.query.logical_plan import Expand, Extend, Lateral, Operator, Unnest
 from omnigraph.query.pattern_assembly import PatternParts, assemble_pattern
 from omnigraph.query.tree_walk import bound_variables_of, used_variables_of
 
-# The number of lateral blocks that are before a part.
+Step = Lateral | Unnest | Extend
+# The number of steps that are before a part.
 _Stage = int
 
 
-def assemble_stages(leaf: Operator, parts: PatternParts, laterals: Sequence[Lateral]) -> Operator:
-    """The operators that match the parts, and the lateral blocks in the order in which they are."""
-    if not laterals:
+def assemble_stages(leaf: Operator, parts: PatternParts, steps: Sequence[Step]) -> Operator:
+    """The operators that match the parts, and the steps in their order."""
+    if not steps:
         return assemble_pattern(leaf, parts)
     operator = leaf
-    for stage, own in enumerate(_split_parts(parts, laterals)):
+    for stage, own in enumerate(_split_parts(parts, steps)):
         if stage:
-            operator = replace(laterals[stage - 1], input=operator)
+            operator = replace(steps[stage - 1], input=operator)
         operator = assemble_pattern(operator, own)
     return operator
 
 
-def _split_parts(parts: PatternParts, laterals: Sequence[Lateral]) -> Iterator[PatternParts]:
-    """What is matched before the first block, and after each of them."""
-    stages = _find_stages(parts, laterals)
-    for stage in range(len(laterals) + 1):
+def _split_parts(parts: PatternParts, steps: Sequence[Step]) -> Iterator[PatternParts]:
+    """What is matched before the first step, and after each of them."""
+    stages = _find_stages(parts, steps)
+    for stage in range(len(steps) + 1):
         yield PatternParts(
             tuple(each for each in parts.nodes if stages[each.variable] == stage),
             tuple(each for each in parts.traversals if _stage_of(_ends_of(each), stages) == stage),
@@ -43,18 +45,16 @@ def _split_parts(parts: PatternParts, laterals: Sequence[Lateral]) -> Iterator[P
         )
 
 
-def _find_stages(parts: PatternParts, laterals: Sequence[Lateral]) -> Mapping[str, _Stage]:
+def _find_stages(parts: PatternParts, steps: Sequence[Step]) -> Mapping[str, _Stage]:
     """When each variable is bound; those that come with the leaf are bound at the start."""
     introduced = {
-        name: stage
-        for stage, lateral in enumerate(laterals, 1)
-        for name in bound_variables_of(lateral)
+        name: stage for stage, step in enumerate(steps, 1) for name in bound_variables_of(step)
     }
     own = [each.variable for each in parts.nodes]
     stages = dict(introduced)
     for group in _find_groups(own, parts.traversals):
         stage = _find_group_stage(group, parts, introduced)
-        used = frozenset().union(*map(used_variables_of, laterals[:stage]))
+        used = frozenset().union(*map(used_variables_of, steps[:stage]))
         if used & group.variables:
             stage = 0
         stages.update(dict.fromkeys(group.variables, stage))
@@ -95,7 +95,7 @@ def _find_groups(own: Sequence[str], traversals: Sequence[Expand]) -> Iterator[_
 def _find_group_stage(
     group: _Group, parts: PatternParts, introduced: Mapping[str, _Stage]
 ) -> _Stage:
-    """The first block with a variable that a traversal, or else a test, ties to the group."""
+    """The first step with a variable that a traversal, or else a test, ties to the group."""
     others = [
         other
         for each in parts.traversals

@@ -13,7 +13,9 @@ from omnigraph.query.typed_reads import (
     Column,
     Condition,
     ExistsBlock,
+    ForEach,
     LateralBlock,
+    Let,
     Pattern,
     Read,
     Traversal,
@@ -223,7 +225,7 @@ def _iter_pattern_uses(pattern: Pattern, catalog: Catalog) -> Iterator[TypeUse]:
                     yield from _list_edge_uses(catalog.edges[step.edge_type])
             case ExistsBlock() | AggregateBlock() | LateralBlock():
                 yield from _iter_pattern_uses(clause.pattern, catalog)
-            case Condition():
+            case Condition() | Let() | ForEach():
                 pass
             case _:
                 assert_never(clause)

@@ -13,6 +13,7 @@ from omnigraph.query.logical_plan import (
     CompareBlock,
     Exists,
     Expand,
+    Extend,
     Filter,
     Having,
     Lateral,
@@ -26,6 +27,7 @@ from omnigraph.query.logical_plan import (
     Scan,
     Sort,
     Unit,
+    Unnest,
 )
 from omnigraph.query.tree_walk import BLOCKS, chain_of, iter_children
 from omnigraph.query.typed_reads import Column, EdgeStep, OrderKey
@@ -34,6 +36,7 @@ from omnigraph.query.typed_tree import (
     AllOf,
     AnyOf,
     Bm25Score,
+    BoundValue,
     ColumnValue,
     Compare,
     Constant,
@@ -107,7 +110,7 @@ def format_operator(operator: Operator) -> str:
     match operator:
         case Unit() | Outer():
             return ""
-        case Scan() | Expand():
+        case Scan() | Expand() | Unnest() | Extend():
             return _format_binding(operator)
         case Filter():
             return format_expression(operator.condition)
@@ -144,8 +147,13 @@ def _format_count(count: RowCount) -> str:
     return str(count) if isinstance(count, int) else format_expression(count)
 
 
-def _format_binding(operator: Scan | Expand) -> str:
+def _format_binding(operator: Scan | Expand | Unnest | Extend) -> str:
     match operator:
+        case Unnest(variable=variable, position=position, items=items):
+            names = f"${variable}" if position is None else f"${variable}, ${position}"
+            return f"{names} in {format_expression(items)}"
+        case Extend(variable=variable, value=value):
+            return f"${variable} = {format_expression(value)}"
         case Scan():
             parts = [f"${operator.variable}: {operator.type_name}"]
         case Expand():
@@ -265,6 +273,7 @@ def _format_leaf(
     | PropertyValue
     | SystemValue
     | NodeValue
+    | BoundValue
     | ColumnValue,
 ) -> str:
     match expr:
@@ -278,7 +287,7 @@ def _format_leaf(
             return f"${variable}.{name}"
         case SystemValue(variable, field):
             return f"${variable}.@{field}"
-        case NodeValue(variable):
+        case NodeValue(variable) | BoundValue(variable):
             return f"${variable}"
         case ColumnValue(name):
             return name

@@ -18,6 +18,7 @@ from omnigraph.query.logical_plan import (
     CompareBlock,
     Exists,
     Expand,
+    Extend,
     Filter,
     Lateral,
     Limit,
@@ -31,6 +32,7 @@ from omnigraph.query.logical_plan import (
     ResultColumn,
     Sort,
     Unit,
+    Unnest,
 )
 from omnigraph.query.pattern_assembly import (
     NO_INPUT,
@@ -38,7 +40,7 @@ from omnigraph.query.pattern_assembly import (
     PatternParts,
     Test,
 )
-from omnigraph.query.pattern_stages import assemble_stages
+from omnigraph.query.pattern_stages import Step, assemble_stages
 from omnigraph.query.tree_walk import rename_variables
 from omnigraph.query.typed_reads import (
     AggregateBlock,
@@ -46,7 +48,9 @@ from omnigraph.query.typed_reads import (
     CheckedQuery,
     Condition,
     ExistsBlock,
+    ForEach,
     LateralBlock,
+    Let,
     OrderKey,
     Pattern,
     Read,
@@ -54,6 +58,8 @@ from omnigraph.query.typed_reads import (
 )
 from omnigraph.query.typed_tree import (
     ANONYMOUS_PREFIX,
+    I64,
+    BoundValue,
     Expr,
     Mutation,
     NearestScore,
@@ -62,6 +68,7 @@ from omnigraph.query.typed_tree import (
     Score,
     SystemName,
     SystemValue,
+    element_type_of,
 )
 
 
@@ -141,20 +148,36 @@ def _add_limit(operator: Operator, read: Read) -> Operator:
     return operator if count is None and not offset else Limit(operator, count, offset or 0)
 
 
-def list_tiebreak_values(pattern: Pattern) -> tuple[SystemValue, ...]:
-    """What orders equal rows: ids of named variables by name, then of anonymous endpoints."""
+def list_tiebreak_values(pattern: Pattern) -> tuple[SystemValue | BoundValue, ...]:
+    """What orders equal rows: ids of named variables by name, of anonymous endpoints, then values.
+
+    A value that is computed from the others orders nothing more.
+    """
     patterns = [pattern, *_iter_lateral_patterns(pattern)]
     edges = dict(edge for each in patterns for edge in each.edges)
     nodes = [variable for each in patterns for variable, _ in each.nodes]
     anonymous = [variable for variable in nodes if variable.startswith(ANONYMOUS_PREFIX)]
     named = sorted({*nodes, *edges} - set(anonymous))
-    values: list[SystemValue] = []
+    values: list[SystemValue | BoundValue] = []
     for variable in (*named, *anonymous):
         # Ids are unique within a type only.
         if len(edges.get(variable, ())) > 1:
             values.append(SystemValue(variable, SystemName.TYPE))
         values.append(SystemValue(variable, SystemName.ID))
+    items = [each for one in patterns for each in one.clauses if isinstance(each, ForEach)]
+    bound = {each.variable: element_type_of(each.items) for each in items}
+    bound |= {each.position: I64 for each in items if each.position is not None}
+    values += (BoundValue(name, bound[name]) for name in sorted(bound))
     return tuple(values)
+
+
+def _iter_values(pattern: Pattern) -> Iterator[str]:
+    """The variables that clauses of a pattern bind to values."""
+    for clause in pattern.clauses:
+        if isinstance(clause, Let | ForEach):
+            yield clause.variable
+        if isinstance(clause, ForEach) and clause.position is not None:
+            yield clause.position
 
 
 def _iter_lateral_patterns(pattern: Pattern) -> Iterator[Pattern]:
@@ -184,7 +207,7 @@ class _NameScope:
         own = [
             name
             for each in (pattern, *_iter_lateral_patterns(pattern))
-            for name, _ in (*each.nodes, *each.edges)
+            for name in (*dict(each.nodes), *dict(each.edges), *_iter_values(each))
         ]
         names = {name: self._reserve_name(name) for name in own}
         is_renamed = self.is_renamed or any(name != names[name] for name in own)
@@ -219,7 +242,7 @@ def _lower_pattern(pattern: Pattern, leaf: Unit | Outer, scope: _NameScope) -> O
     conditions: dict[str, list[Expr]] = {name: [] for name in (*declared, *types) if name in types}
     traversals: list[Expand] = []
     tests: list[Test] = []
-    laterals: list[Lateral] = []
+    steps: list[Step] = []
     for clause in pattern.clauses:
         scope.poll()
         match clause:
@@ -236,7 +259,9 @@ def _lower_pattern(pattern: Pattern, leaf: Unit | Outer, scope: _NameScope) -> O
             case ExistsBlock() | AggregateBlock():
                 tests.append(_lower_block(clause, scope))
             case LateralBlock():
-                laterals.append(_lower_lateral(clause, scope))
+                steps.append(_lower_lateral(clause, scope))
+            case Let() | ForEach():
+                steps.append(_lower_value(clause, scope))
             case _:
                 assert_never(clause)
     nodes = tuple(
@@ -244,7 +269,17 @@ def _lower_pattern(pattern: Pattern, leaf: Unit | Outer, scope: _NameScope) -> O
         for variable, matches in conditions.items()
     )
     parts = PatternParts(nodes, tuple(traversals), tuple(tests))
-    return assemble_stages(leaf, parts, laterals)
+    return assemble_stages(leaf, parts, steps)
+
+
+def _lower_value(clause: Let | ForEach, scope: _NameScope) -> Extend | Unnest:
+    name = scope.resolve_name(clause.variable)
+    match clause:
+        case Let(value=value):
+            return Extend(NO_INPUT, name, scope.rename_expression(value))
+        case ForEach(position=position, items=items):
+            place = None if position is None else scope.resolve_name(position)
+            return Unnest(NO_INPUT, name, place, scope.rename_expression(items))
 
 
 def _lower_lateral(block: LateralBlock, scope: _NameScope) -> Lateral:

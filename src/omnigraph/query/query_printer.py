@@ -24,9 +24,11 @@ from omnigraph.query.ast import (
     Explain,
     File,
     Filter,
+    ForEach,
     Identifier,
     Insert,
     LateralBlock,
+    Let,
     Mutation,
     MutationBody,
     NotBlock,
@@ -57,6 +59,7 @@ from omnigraph.query.parser import parse_query_file
 
 __all__ = ["print_expr", "print_file", "print_with_comments"]
 LINE_CHARACTERS_MAX = 100
+_ENDS_IN_VALUE = (Filter, AggregateBlock, Let, ForEach)
 _CALL_WORDS = (
     *AggregateFunction,
     *TextFunction,
@@ -231,6 +234,8 @@ class _QueryPrinter:
                 self.add_line(print_traversal(clause), clause.span, indent=indent)
             case Filter():
                 self.add_line(print_filter(clause) + separator, clause.span, indent=indent)
+            case Let() | ForEach():
+                self.add_line(_print_value_clause(clause) + separator, clause.span, indent=indent)
             case NotBlock() | ExistsBlock() | AggregateBlock() | LateralBlock():
                 self._print_block(clause, separator, indent)
             case _:
@@ -346,8 +351,19 @@ def _print_pairs(pairs: Sequence[Assignment | PropertyMatch]) -> list[_Member]:
     return [_Member(f"{pair.property.text}: {print_expr(pair.value)}", pair.span) for pair in pairs]
 
 
-def _print_one_line(clause: Binding | Traversal | Filter) -> str:
+def _print_value_clause(clause: Let | ForEach) -> str:
     match clause:
+        case Let(variable, value):
+            return f"let ${variable.name} = {print_expr(value)}"
+        case ForEach(variable, position, items):
+            second = "" if position is None else f", ${position.name}"
+            return f"for ${variable.name}{second} in {print_expr(items)}"
+
+
+def _print_one_line(clause: Binding | Traversal | Filter | Let | ForEach) -> str:
+    match clause:
+        case Let() | ForEach():
+            return _print_value_clause(clause)
         case Binding(matches=()):
             return print_binding_head(clause)
         case Binding(matches=matches):
@@ -387,7 +403,7 @@ def _print_lateral_tail(block: LateralBlock) -> str:
 
 def _needs_separator(clause: Clause, following: Clause) -> bool:
     """Whether two clauses would be read as something else without a `;` between them."""
-    if not isinstance(clause, Filter | AggregateBlock) or not isinstance(following, Filter):
+    if not isinstance(clause, _ENDS_IN_VALUE) or not isinstance(following, Filter):
         return False
     text = print_filter(following)
     match clause, following:
@@ -397,7 +413,11 @@ def _needs_separator(clause: Clause, following: Clause) -> bool:
             return True
         case Filter(Variable()), _ if _STARTS_WITH_NAME.match(text):
             return True
-    last = clause.condition if isinstance(clause, Filter) else clause.value
+    match clause:
+        case Filter(condition=last) | ForEach(items=last) | Let(value=last):
+            pass
+        case AggregateBlock(value=last):
+            pass
     is_call = text.startswith("(") and _ENDS_IN_CALL_WORD.search(print_expr(last)) is not None
     return is_call or _STARTS_WITH_OPERATOR.match(text) is not None
 

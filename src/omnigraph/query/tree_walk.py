@@ -15,6 +15,7 @@ from omnigraph.query.logical_plan import (
     CompareBlock,
     Exists,
     Expand,
+    Extend,
     Filter,
     Having,
     Lateral,
@@ -27,12 +28,14 @@ from omnigraph.query.logical_plan import (
     Scan,
     Sort,
     Unit,
+    Unnest,
 )
 from omnigraph.query.typed_tree import (
     AggregateValue,
     AllOf,
     AnyOf,
     Bm25Score,
+    BoundValue,
     ColumnValue,
     Compare,
     Constant,
@@ -58,6 +61,8 @@ Chain = tuple[Operator, ...]
 
 # The operators that have a block.
 BLOCKS = (Exists, CompareBlock, Lateral)
+# Those that end a stage of a pattern: what uses their variables comes after them.
+STAGES = (Lateral, Unnest, Extend)
 
 # The fields of each expression that hold expressions: one, a tuple of them, or None.
 CHILD_FIELDS: dict[type[Expr], tuple[str, ...]] = {
@@ -67,6 +72,7 @@ CHILD_FIELDS: dict[type[Expr], tuple[str, ...]] = {
     PropertyValue: (),
     SystemValue: (),
     NodeValue: (),
+    BoundValue: (),
     ColumnValue: (),
     ListOf: ("items",),
     FunctionValue: ("arguments",),
@@ -84,7 +90,15 @@ CHILD_FIELDS: dict[type[Expr], tuple[str, ...]] = {
     RrfScore: ("first", "second", "k"),
     AggregateValue: ("argument", "fraction", "order"),
 }
-_READS_VARIABLE = (PropertyValue, SystemValue, NodeValue, TextMatch, NearestScore, Bm25Score)
+_READS_VARIABLE = (
+    PropertyValue,
+    SystemValue,
+    NodeValue,
+    BoundValue,
+    TextMatch,
+    NearestScore,
+    Bm25Score,
+)
 
 
 # ---- expressions ----
@@ -128,7 +142,7 @@ def iter_subexpressions(expr: Expr) -> Iterator[Expr]:
 
 
 def variables_of(expr: Expr) -> frozenset[str]:
-    """The node and edge variables an expression reads."""
+    """The variables an expression reads."""
     return frozenset(
         part.variable for part in iter_subexpressions(expr) if isinstance(part, _READS_VARIABLE)
     )
@@ -190,13 +204,11 @@ def expressions_of(operator: Operator) -> tuple[Expr, ...]:
             return ()
         case Scan() | Expand():
             return operator.conditions
-        case Filter():
-            return (operator.condition,)
+        case Filter(condition=expr) | Unnest(items=expr) | Extend(value=expr) | Rank(score=expr):
+            return (expr,)
         case CompareBlock():
             argument = () if operator.argument is None else (operator.argument,)
             return (*argument, operator.value)
-        case Rank():
-            return (operator.score,)
         case Having():
             return operator.conditions
         case Aggregate() | Project():
@@ -215,6 +227,10 @@ def bound_variables_of(operator: Operator) -> frozenset[str]:
         case Expand():
             target = None if operator.target_is_bound else operator.target
             return frozenset(name for name in (target, operator.edge_variable) if name is not None)
+        case Unnest(variable=variable, position=position):
+            return frozenset({variable} if position is None else {variable, position})
+        case Extend():
+            return frozenset({operator.variable})
         case Lateral():
             return frozenset().union(*map(bound_variables_of, chain_of(operator.block)))
         case _:

@@ -93,7 +93,29 @@ class LateralBlock:
     offset: RowCount | None = None
 
 
-Clause = Binding | Traversal | Condition | ExistsBlock | AggregateBlock | LateralBlock
+@tree_node(frozen=True, slots=True)
+class Let:
+    """A variable with the value of an expression; null where an optional block has no match.
+
+    Everywhere else the name of a value is replaced by the expression.
+    """
+
+    variable: str
+    value: Expr
+
+
+@tree_node(frozen=True, slots=True)
+class ForEach:
+    """Each row with each item of a list, and with its position from zero if that has a name."""
+
+    variable: str
+    position: str | None
+    items: Expr
+
+
+Clause = (
+    Binding | Traversal | Condition | ExistsBlock | AggregateBlock | LateralBlock | Let | ForEach
+)
 
 
 @tree_node(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from omnigraph.query.logical_plan import ReadPlan
 from omnigraph.query.query_descriptor import list_pattern_types
 from omnigraph.query.query_lowering import lower_query
 from omnigraph.query.rewrites import rewrite
-from omnigraph.query.typed_tree import SystemName, column_name_of
+from omnigraph.query.typed_tree import SystemName, column_name_of, value_column_of
 from omnigraph.rows.columns import arrow_type_of
 from omnigraph.rows.evaluator import Params
 from omnigraph.rows.id_predicates import find_candidate_ids
@@ -57,6 +57,10 @@ class SourceRows:
     def get_system_field(self, variable: str, name: SystemName) -> pa.ChunkedArray:
         """The values of a system field."""
         return self.table[column_name_of(variable, name)]
+
+    def get_column(self, name: str) -> pa.ChunkedArray:
+        """The values of a variable that is bound to values."""
+        return self.table[value_column_of(name)]
 
 
 def list_read_types(source: typed_reads.Read, view: View) -> list[TypeKey]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -202,7 +202,7 @@ def _build_groups(
     """The first row of each group with its aggregates; no groups means that each row is one."""
     firsts = Batch(1)
     if has_keys:
-        firsts = Batch(batch.num_rows, batch.nodes, batch.edges, scores=batch.scores)
+        firsts = replace(batch, outer=None, weights=None)
         firsts = firsts if groups is None else firsts.take(groups.first_rows)
     aggregates = {
         column.name: compute(column.value)

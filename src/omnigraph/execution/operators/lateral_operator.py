@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from omnigraph.execution.batch import (
     Batch,
@@ -18,6 +19,7 @@ from omnigraph.execution.batch import (
     filter_rows,
     find_bound_rows,
     prune_variables,
+    select_variables,
 )
 from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.expand_operator import ExpandOperator
@@ -64,12 +66,7 @@ class LateralOperator:
 
     def run(self, batch: Batch) -> Batch:
         """The rows with those of the block."""
-        outer = Batch(
-            batch.num_rows,
-            {name: each for name, each in batch.nodes.items() if name in self._used},
-            {name: each for name, each in batch.edges.items() if name in self._used},
-            np.arange(batch.num_rows),
-        )
+        outer = select_variables(batch, self._used)
         budget = self._context.budget
         if self._op.is_cut:
             # Each part is cut as it comes, so that not all rows are held.
@@ -83,7 +80,9 @@ class LateralOperator:
         before = prune_variables(batch, self._kept)
         budget.require_memory(found.num_rows * count_row_bytes(before))
         rows = before.take(_outer_of(found))
-        return add_variables(rows, nodes=found.nodes, edges=found.edges, kept=self._kept)
+        return add_variables(
+            rows, nodes=found.nodes, edges=found.edges, values=found.values, kept=self._kept
+        )
 
     def _iter_first_rows(self, outer: Batch) -> Iterator[Batch]:
         return (self._cut_rows(part, 0) for part in self._rows(outer))
@@ -176,7 +175,8 @@ def _add_missing(found: Batch, count: int) -> Batch:
         )
         for name, each in found.edges.items()
     }
-    return concatenate_batches([found, Batch(len(missing), nodes, edges, missing)])
+    values = {name: pa.nulls(len(missing), each.type) for name, each in found.values.items()}
+    return concatenate_batches([found, Batch(len(missing), nodes, edges, missing, values=values)])
 
 
 def _outer_of(rows: Batch) -> RowIndices:

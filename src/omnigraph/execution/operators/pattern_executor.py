@@ -43,9 +43,10 @@ from omnigraph.execution.operators.semi_join_operator import (
     CompareBlockOperator,
     SemiJoinOperator,
 )
+from omnigraph.execution.operators.value_operators import ExtendOperator, UnnestOperator
 from omnigraph.execution.sources.graph_source import RowIndices
 from omnigraph.query import logical_plan as plans
-from omnigraph.query.tree_walk import bound_variables_of, chain_of, used_variables_of
+from omnigraph.query.tree_walk import STAGES, bound_variables_of, chain_of, used_variables_of
 from omnigraph.query.typed_tree import Expr
 
 # Rows that a step makes at once: with fewer, steps cost more than rows; more leave the caches.
@@ -275,6 +276,8 @@ def build_operators(
         closing = building.take_closing(operator) if is_block else None
         if ends := list_open_ends(operator, closing) & nullable:
             steps.append(BoundRowsOperator(ends))
+        # A scan after what binds values is joined with their rows.
+        is_first = is_first and not isinstance(operator, STAGES)
         # What this chain binds, and what a traversal has met, is there.
         nullable -= ends if isinstance(operator, plans.Lateral) else bound_variables_of(operator)
         if closing is not None:
@@ -309,6 +312,10 @@ def _build_operator(
             return CompareBlockOperator(operator, runner, kept)
         case plans.Lateral():
             return LateralOperator(operator, runner, kept)
+        case plans.Unnest():
+            return UnnestOperator(operator, context, kept)
+        case plans.Extend():
+            return ExtendOperator(operator, context, kept)
         case _:
             raise AssertionError(f"{type(operator).__name__} is not part of a pattern")
 
@@ -403,7 +410,7 @@ class _OperatorBuilder:
     def _iter_before_next_scan(self) -> Iterator[tuple[int, _PendingOperator]]:
         for place in range(self._next, len(self._parts)):
             part = self._parts[place]
-            if isinstance(part.operator, plans.Scan | plans.Lateral):
+            if isinstance(part.operator, (plans.Scan, *STAGES)):
                 break
             if place in self._pending:
                 yield place, part

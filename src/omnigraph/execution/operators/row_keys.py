@@ -161,6 +161,7 @@ def _select_columns(expr: Expr, batch: Batch) -> Batch:
         {name: numbers for name, numbers in batch.nodes.items() if name in names},
         {name: bound for name, bound in batch.edges.items() if name in names},
         scores=batch.scores if isinstance(expr, typed_tree.Score) else None,
+        values={name: values for name, values in batch.values.items() if name in names},
     )
 
 

@@ -15,6 +15,7 @@ from omnigraph.execution.batch import (
     KeptVariables,
     filter_rows,
     prune_variables,
+    select_variables,
 )
 from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.traversal_hops import Traversal, traversal_of
@@ -70,14 +71,11 @@ class BlockOperator(ABC):
     def run(self, batch: Batch) -> Batch:
         """The rows that pass."""
         nodes = {name: each for name, each in batch.nodes.items() if name in self._used}
-        edges = {name: each for name, each in batch.edges.items() if name in self._used}
-        if len(nodes) == 1 and not edges and not self._nullable:
+        if len(nodes) == len(self._used) == 1 and not self._nullable:
             ((name, numbers),) = nodes.items()
             mask = self._evaluate_cached_mask(name, numbers)
         else:
-            mask = self.evaluate_mask(
-                Batch(batch.num_rows, nodes, edges, np.arange(batch.num_rows))
-            )
+            mask = self.evaluate_mask(select_variables(batch, self._used))
         return filter_rows(prune_variables(batch, self._kept), mask)
 
     @abstractmethod

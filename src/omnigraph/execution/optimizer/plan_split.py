@@ -11,6 +11,7 @@ from omnigraph.query import logical_plan as plans
 from omnigraph.query.ast import AggregateFunction
 from omnigraph.query.tree_walk import (
     BLOCKS,
+    STAGES,
     bound_variables_of,
     chain_of,
     expressions_of,
@@ -66,10 +67,10 @@ def _collect_variables(expr: Expr) -> frozenset[str]:
 
 
 def split_laterals(pattern: plans.Operator) -> tuple[plans.Operator, tuple[plans.Operator, ...]]:
-    """The operators of a pattern up to its first lateral block, and the others."""
+    """The operators of a pattern up to its first lateral block or value, and the others."""
     chain_ = chain_of(pattern)
     for place, operator in enumerate(chain_):
-        if isinstance(operator, plans.Lateral):
+        if isinstance(operator, STAGES):
             return link_chain(chain_[:place]), chain_[place:]
     return pattern, ()
 

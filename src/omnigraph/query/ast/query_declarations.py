@@ -283,7 +283,36 @@ class LateralBlock:
         return "optional" if self.is_optional else "each"
 
 
-Clause = Binding | Traversal | Filter | NotBlock | ExistsBlock | AggregateBlock | LateralBlock
+@tree_node(frozen=True, slots=True)
+class Let:
+    """`let $x = value`: a name for a value."""
+
+    variable: Variable
+    value: Expr
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@tree_node(frozen=True, slots=True)
+class ForEach:
+    """`for $x in items`, or `for $x, $i in items`: a row for each item, and its position."""
+
+    variable: Variable
+    position: Variable | None
+    items: Expr
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+Clause = (
+    Binding
+    | Traversal
+    | Filter
+    | NotBlock
+    | ExistsBlock
+    | AggregateBlock
+    | LateralBlock
+    | Let
+    | ForEach
+)
 
 
 @tree_node(frozen=True, slots=True)

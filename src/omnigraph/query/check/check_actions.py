@@ -15,11 +15,18 @@ from omnigraph.query.check.check_assignments import (
 from omnigraph.query.check.check_context import CheckContext
 from omnigraph.query.check.check_expressions import LeafRules, Refusal, leaf_of
 from omnigraph.query.check.check_patterns import check_pattern
-from omnigraph.query.check.variable_scope import EdgeVariable, NodeVariable, Scope, find_bound
+from omnigraph.query.check.variable_scope import (
+    EdgeVariable,
+    NodeVariable,
+    Scope,
+    ValueVariable,
+    find_bound,
+)
 from omnigraph.query.tree_walk import iter_subexpressions
-from omnigraph.query.typed_tree import SystemName, column_name_of
+from omnigraph.query.typed_tree import SystemName, column_name_of, value_column_of
 from omnigraph.schema.catalog import EdgeType, NodeType
 
+_ReadLeaf = typed_tree.PropertyValue | typed_tree.SystemValue | typed_tree.BoundValue
 _VALUE = LeafRules(
     word=Refusal("T102", "is not a value here", "write '$v.name' for a property"),
     aggregate=Refusal("T44", "an aggregate cannot stand in a value that is written"),
@@ -76,7 +83,13 @@ def _find_entity(
             hint="bind a node by its key in 'match': $v: Type { key: $parameter }",
         )
         return None
-    return find_bound(context, scope, variable, "T102")
+    bound = find_bound(context, scope, variable, "T102")
+    if isinstance(bound, ValueVariable):
+        context.report_error(
+            "T124", variable.span, f"'${variable.name}' is a value, not a node or an edge"
+        )
+        return None
+    return bound
 
 
 def _types_of(bound: NodeVariable | EdgeVariable) -> tuple[tuple[str, ...], bool]:
@@ -151,22 +164,27 @@ def _collect_columns(actions: Iterable[typed_tree.Action]) -> dict[str, typed_re
     found: dict[str, typed_reads.Column] = {}
     for action in actions:
         for leaf in _iter_leaves(action):
-            name = leaf.property if isinstance(leaf, typed_tree.PropertyValue) else leaf.name
-            column = column_name_of(leaf.variable, name)
+            column = _column_of(leaf)
             found[column] = typed_reads.Column(column, leaf, leaf.type, alias=column)
     return found
 
 
-def _iter_leaves(
-    action: typed_tree.Action,
-) -> Iterable[typed_tree.PropertyValue | typed_tree.SystemValue]:
+def _column_of(leaf: _ReadLeaf) -> str:
+    match leaf:
+        case typed_tree.PropertyValue(variable, name) | typed_tree.SystemValue(variable, name):
+            return column_name_of(variable, name)
+        case typed_tree.BoundValue(variable):
+            return value_column_of(variable)
+
+
+def _iter_leaves(action: typed_tree.Action) -> Iterable[_ReadLeaf]:
     if not isinstance(action, typed_tree.WriteEach):
         yield typed_tree.SystemValue(action.variable, SystemName.ID)
         if action.is_edge and len(action.types) > 1:
             yield typed_tree.SystemValue(action.variable, SystemName.TYPE)
     for expr in _iter_values(action):
         for part in iter_subexpressions(expr):
-            if isinstance(part, typed_tree.PropertyValue | typed_tree.SystemValue):
+            if isinstance(part, _ReadLeaf):
                 yield part
 
 

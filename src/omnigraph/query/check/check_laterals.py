@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from omnigraph.lang.source_text import Span
 from omnigraph.query import ast, typed_reads, typed_tree
 from omnigraph.query.check.check_context import CheckContext
@@ -48,6 +50,10 @@ def check_lateral(
             hint="add a tail, as in: each { … } order { $v.name } limit 3",
         )
     outer.add_exports(inner, is_optional=block.is_optional)
+    if block.is_optional:
+        # Beside nulls an expression may have a value, as coalesce() does: it has to be bound.
+        lets = (typed_reads.Let(*each) for each in inner.list_named_values())
+        pattern = replace(pattern, clauses=(*pattern.clauses, *lets))
     if context.errors > errors_before:
         return None
     known = tuple(key for key in keys if key is not None)

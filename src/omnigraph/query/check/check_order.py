@@ -15,7 +15,13 @@ from omnigraph.query.check.check_returns import (
     default_name_of,
 )
 from omnigraph.query.check.check_search import check_rank
-from omnigraph.query.check.variable_scope import EdgeVariable, Scope, check_property, check_system
+from omnigraph.query.check.variable_scope import (
+    EdgeVariable,
+    Scope,
+    ValueVariable,
+    check_property,
+    check_system,
+)
 from omnigraph.schema.property_types import ListType, VectorType
 
 _NOW_ALIAS = "now"
@@ -257,8 +263,11 @@ def _check_equal_key(keys: _OrderScope, key: ast.OrderKey) -> _CheckedKey | None
     item = keys.by_value.get(value)
     if item is None and isinstance(key.value, ast.PropertyAccess | ast.SystemAccess):
         item = keys.by_name.get(default_name_of(key.value) or "")
-    is_computed = isinstance(key.value, ast.Computation) and not keys.items.is_aggregated
-    if item is None and is_computed:
+    is_named = isinstance(key.value, ast.Variable) and isinstance(
+        scope.peek(key.value.name), ValueVariable
+    )
+    is_computed = isinstance(key.value, ast.Computation) or is_named
+    if item is None and is_computed and not keys.items.is_aggregated:
         return _build_key(keys, key, value)
     if item is None:
         context.report_error(

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from omnigraph.lang.source_text import Span
 from omnigraph.query import ast, typed_reads, typed_tree
+from omnigraph.query.check.ambiguous_clauses import resolve_ambiguities
 from omnigraph.query.check.check_aggregates import check_aggregate_type
 from omnigraph.query.check.check_context import CheckContext
 from omnigraph.query.check.check_expressions import (
@@ -40,6 +40,7 @@ from omnigraph.query.check.check_operators import (
 )
 from omnigraph.query.check.check_search import check_predicate
 from omnigraph.query.check.check_traversals import CheckedTraversal, check_anchors, check_traversal
+from omnigraph.query.check.check_values import check_for_each, check_let
 from omnigraph.query.check.variable_scope import (
     ANONYMOUS,
     NODE_FIELDS,
@@ -47,6 +48,7 @@ from omnigraph.query.check.variable_scope import (
     NodeVariable,
     Owner,
     Scope,
+    ValueVariable,
     check_new_name,
     refuse_property,
 )
@@ -130,7 +132,7 @@ def _arrange_clauses(
 def _check_clause(
     context: CheckContext,
     scope: Scope,
-    clause: ast.Binding | ast.Filter | Block,
+    clause: ast.Binding | ast.Filter | Block | ast.Let | ast.ForEach,
 ) -> typed_reads.Clause | None:
     match clause:
         case ast.Binding():
@@ -149,6 +151,11 @@ def _check_clause(
         case ast.LateralBlock():
             pattern, inner = _check_block(context, scope, clause)
             return check_lateral(context, (scope, inner), pattern, clause)
+        case ast.Let():
+            check_let(context, scope, clause)
+            return None
+        case ast.ForEach():
+            return check_for_each(context, scope, clause)
         case _:
             assert_never(clause)
 
@@ -311,6 +318,9 @@ def _bind_variable(
                 "T23", binding.variable.span, f"'${name}' is an edge variable, not a node"
             )
             return None
+        case ValueVariable():
+            context.report_error("T101", binding.variable.span, f"'${name}' is already a value")
+            return None
         case NodeVariable(_, bound_type):
             if bound_type is not None and type_name is not None and bound_type != type_name:
                 context.report_error(
@@ -383,110 +393,3 @@ def _check_element(
         return None
     fitted = coerce_literal(value, element)
     return typed_tree.Member(fitted, target, truth_type_of(fitted, target))
-
-
-def resolve_ambiguities(context: CheckContext, clauses: Iterable[ast.Clause]) -> list[ast.Clause]:
-    """The clauses as they are meant, given the edges of the schema and the parameters."""
-    meant: list[ast.Clause] = []
-    for clause in clauses:
-        traversal = _merge_around_not(context, meant[-1], clause) if meant else None
-        if traversal is None:
-            meant.append(_resolve_clause(context, clause))
-        else:
-            meant[-1] = traversal
-    return meant
-
-
-def _merge_around_not(
-    context: CheckContext, before: ast.Clause, clause: ast.Clause
-) -> ast.Traversal | None:
-    """`$a not $b`, two filters for the grammar, where an edge is named by that word."""
-    match before, clause:
-        case (
-            ast.Filter(ast.Variable() as source),
-            ast.Filter(ast.Not(ast.Variable() as target)),
-        ) if _is_edge(context, "not", (source, target)):
-            span = _find_word_span(context, "not", (source, target))
-            message = "'not' is a reserved word; the edge of that name must be quoted"
-            context.report_error("T7", span, message, hint='write "not" in quotes')
-            edges = ast.NamedEdges((ast.EdgeName("not", span=span),))
-            return ast.Traversal(source, None, edges, False, None, target, before.span)
-        case _:
-            return None
-
-
-def _is_edge(context: CheckContext, word: str, ends: tuple[ast.Variable, ast.Variable]) -> bool:
-    """Whether a word between two variables names an edge: not between values."""
-    is_value = any(end.name in context.parameters for end in ends)
-    return not is_value and context.catalog.find_edge(word) is not None
-
-
-def _resolve_clause(context: CheckContext, clause: ast.Clause) -> ast.Clause:
-    match clause:
-        case ast.Filter(condition):
-            return _as_traversal(context, clause, condition)
-        case ast.Traversal():
-            return _as_filter(context, clause)
-        case _:
-            return clause
-
-
-def _as_traversal(context: CheckContext, clause: ast.Filter, condition: ast.Expr) -> ast.Clause:
-    """An edge named by a reserved word, between two variables that are not parameters."""
-    match condition:
-        case ast.Membership(ast.Variable() as source, ast.Variable() as target):
-            word = "in"
-        case ast.And((ast.Variable() as source, ast.Variable() as target)):
-            word = "and"
-        case ast.Or((ast.Variable() as source, ast.Variable() as target)):
-            word = "or"
-        case _:
-            return clause
-    if not _is_edge(context, word, (source, target)):
-        return clause
-    span = _find_word_span(context, word, (source, target))
-    context.report_deprecated(
-        ("T7", "L310"),
-        span,
-        f"'{word}' is a reserved word; the edge of that name should be quoted",
-        hint=f'write "{word}" in quotes',
-    )
-    edges = ast.NamedEdges((ast.EdgeName(word, span=span),))
-    return ast.Traversal(source, None, edges, False, None, target, clause.span)
-
-
-def _as_filter(context: CheckContext, traversal: ast.Traversal) -> ast.Clause:
-    """A text test of a parameter, when no edge has the name of the operator."""
-    match traversal:
-        case ast.Traversal(
-            source=source,
-            edge_variable=None,
-            edges=ast.NamedEdges((ast.EdgeName(text=text, is_quoted=False) as word,)),
-            is_undirected=False,
-            bounds=None,
-            target=target,
-        ) if text in set(ast.TextOp) and source.name in context.parameters:
-            if context.is_strict or context.catalog.find_edge(text) is not None:
-                return traversal
-            context.collector.report_warning(
-                "L317",
-                word.span,
-                f"there is no edge '{text}', so this is read as a filter",
-                hint=f"put the filter in parentheses: '(${source.name} {text} ${target.name})'",
-            )
-            test = ast.TextTest(ast.TextOp(text), source, target, span=traversal.span)
-            return ast.Filter(test, traversal.span)
-        case _:
-            return traversal
-
-
-def _find_word_span(
-    context: CheckContext, word: str, ends: tuple[ast.Variable, ast.Variable]
-) -> Span:
-    """Where the word stands between the variables, or all of it if comments stand there too."""
-    start, end = ends[0].span.end, ends[1].span.start
-    between = context.collector.source.text[start:end]
-    if between.strip() != word:
-        return ends[0].span.join(ends[1].span)
-    at = start + between.index(word)
-    return Span(at, at + len(word))

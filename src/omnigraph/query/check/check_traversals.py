@@ -13,9 +13,11 @@ from omnigraph.query.check.variable_scope import (
     EdgeVariable,
     NodeVariable,
     Scope,
+    ValueVariable,
     check_new_name,
     check_reserved,
     refuse_edge,
+    refuse_value,
 )
 from omnigraph.schema.catalog import EdgeType
 
@@ -94,6 +96,9 @@ def _find_end(context: CheckContext, scope: Scope, variable: ast.Variable) -> _E
             return _End(variable, name, type_name, is_wrong=type_name is None)
         case EdgeVariable():
             refuse_edge(context, variable, "be the end of a traversal")
+            return _End(variable, name, None, is_wrong=True)
+        case ValueVariable():
+            refuse_value(context, variable, "no traversal leads from or to it")
             return _End(variable, name, None, is_wrong=True)
         case _:
             type_name = scope.declared.get(name)

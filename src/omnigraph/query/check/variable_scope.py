@@ -36,7 +36,25 @@ class EdgeVariable:
     is_nullable: bool = False
 
 
-Bound = NodeVariable | EdgeVariable
+@dataclass(frozen=True, slots=True)
+class ValueVariable:
+    """A variable for a value; its clause is wrong if there is none.
+
+    What `let` names is an expression over other variables, which takes the place of the name.
+    """
+
+    name: str
+    value: typed_tree.Expr | None
+    is_nullable: bool = False
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether rows have it, as they do what `for` gives."""
+        value = self.value
+        return isinstance(value, typed_tree.BoundValue) and value.variable == self.name
+
+
+Bound = NodeVariable | EdgeVariable | ValueVariable
 
 
 class Scope:
@@ -100,8 +118,17 @@ class Scope:
             self.find(name)
         for name, variable in inner.own.items():
             self.exported[name] = inner.is_declared(name)
-            is_nullable = is_optional or variable.is_nullable
-            self.own[name] = replace(variable, is_nullable=is_nullable)
+            self.own[name] = _as_nullable(variable) if is_optional else variable
+
+    def list_named_values(self) -> tuple[tuple[str, typed_tree.Expr], ...]:
+        """The variables that stand for an expression over others."""
+        return tuple(
+            (variable.name, variable.value)
+            for variable in self.own.values()
+            if isinstance(variable, ValueVariable)
+            and variable.value is not None
+            and not variable.is_bound
+        )
 
     def list_nodes(self) -> tuple[tuple[str, str], ...]:
         """The node variables of this block with their types."""
@@ -130,6 +157,16 @@ class Scope:
                 name for name in scope.own if not name.startswith(typed_tree.ANONYMOUS_PREFIX)
             )
             scope = scope.outer
+
+
+def _as_nullable(variable: Bound) -> Bound:
+    """A variable of an optional block: it is null where the block has no match."""
+    if not isinstance(variable, ValueVariable) or variable.value is None:
+        return replace(variable, is_nullable=True)
+    type_ = variable.value.type
+    assert isinstance(type_, PropertyType)
+    bound = typed_tree.BoundValue(variable.name, type_.as_nullable())
+    return ValueVariable(variable.name, bound, is_nullable=True)
 
 
 def check_new_name(context: CheckContext, variable: ast.Variable) -> None:
@@ -175,6 +212,8 @@ def check_variable(
             return typed_tree.NodeValue(name, typed_tree.NodeObject(type_name, is_nullable))
         case EdgeVariable():
             refuse_edge(context, variable, "stand alone; name one of its properties")
+        case ValueVariable(value=value):
+            return value
     return None
 
 
@@ -182,7 +221,7 @@ def check_property(
     context: CheckContext, scope: Scope, access: ast.PropertyAccess, *, code: str = "T6"
 ) -> typed_tree.PropertyValue | None:
     """A property of a bound node or edge."""
-    bound = find_bound(context, scope, access.variable, code)
+    bound = find_entity(context, scope, access.variable, code)
     match bound:
         case NodeVariable(name, str(type_name)):
             node = context.catalog.nodes[type_name]
@@ -201,7 +240,7 @@ def check_property(
     return None
 
 
-def _value_type_of(bound: Bound, type_: PropertyType) -> PropertyType:
+def _value_type_of(bound: NodeVariable | EdgeVariable, type_: PropertyType) -> PropertyType:
     """The type of a value of a variable, which is null where the variable is."""
     return type_.as_nullable() if bound.is_nullable else type_
 
@@ -220,7 +259,7 @@ def check_system(
     context: CheckContext, scope: Scope, access: ast.SystemAccess
 ) -> typed_tree.SystemValue | None:
     """A system field of a bound node or edge."""
-    bound = find_bound(context, scope, access.variable, "T6")
+    bound = find_entity(context, scope, access.variable, "T6")
     if bound is None:
         return None
     fields = NODE_FIELDS if isinstance(bound, NodeVariable) else EDGE_FIELDS
@@ -235,6 +274,22 @@ def check_system(
         return None
     type_ = _value_type_of(bound, typed_tree.STRING)
     return typed_tree.SystemValue(bound.name, typed_tree.SystemName(field), type_)
+
+
+def find_entity(
+    context: CheckContext, scope: Scope, variable: ast.Variable, code: str
+) -> NodeVariable | EdgeVariable | None:
+    """The node or the edge that a name stands for."""
+    bound = find_bound(context, scope, variable, code)
+    if isinstance(bound, ValueVariable):
+        refuse_value(context, variable, "it has no properties")
+        return None
+    return bound
+
+
+def refuse_value(context: CheckContext, variable: ast.Variable, why: str) -> None:
+    """Report a variable for a value where only a node or an edge can stand."""
+    context.report_error("T117", variable.span, f"'${variable.name}' is a value: {why}")
 
 
 def find_bound(

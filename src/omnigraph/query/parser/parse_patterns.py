@@ -16,8 +16,10 @@ from omnigraph.query.ast import (
     EdgeName,
     ExistsBlock,
     Filter,
+    ForEach,
     HopBounds,
     LateralBlock,
+    Let,
     NamedEdges,
     NotBlock,
     OrderKey,
@@ -50,6 +52,7 @@ _CONTINUATIONS = frozenset({*COMPARE_OPS, *ARITHMETIC, ".", "and", "or", "in", "
 _OPERATOR_WORDS = frozenset({"contains", "starts_with"})
 # Before a brace these begin an expression or a block.
 _LATERAL_WORDS = frozenset({"optional", "each"})
+_VALUE_WORDS = frozenset({"let", "for"})
 _BRACED_WORDS = BLOCK_WORDS | _LATERAL_WORDS | {"case"}
 # After a variable these continue its expression, or start the next one.
 _OPERAND_WORDS = RESERVED | _OPERATOR_WORDS | {"true", "false"}
@@ -86,6 +89,8 @@ def _parse_clause_body(cursor: QueryCursor) -> Clause:
     elif token.kind is TokenKind.WORD:
         if cursor.is_mark_at(1, "{") and (block := _BLOCKS.get(token.text)) is not None:
             return block(cursor)
+        if token.text in _VALUE_WORDS and cursor.peek().kind is TokenKind.VARIABLE:
+            return _parse_value_clause(cursor)
         if token.text in BLOCK_AGGREGATES and _is_aggregate_block(cursor):
             return _parse_aggregate_block(cursor)
     if token.text in CLAUSE_HINTS:
@@ -152,6 +157,30 @@ _BLOCKS: dict[str, Callable[[QueryCursor], Clause]] = {
     "optional": _parse_lateral,
     "each": _parse_lateral,
 }
+
+
+def _parse_value_clause(cursor: QueryCursor) -> Let | ForEach:
+    word = cursor.advance()
+    cursor.require_lenient(word.span, f"'{word.text}'")
+    variable = parse_variable(cursor)
+    if word.text == "let":
+        cursor.expect("=", what="'=' and the value")
+        expect_expr(cursor, "a value")
+        value = parse_expr(cursor)
+        return Let(variable, value, cursor.build_span(word.start))
+    position = None
+    if cursor.accept(","):
+        position = parse_variable(cursor, "the variable for the position")
+    cursor.expect("in", what="'in' and a list")
+    expect_expr(cursor, "a list")
+    items = parse_expr(cursor)
+    return ForEach(variable, position, items, cursor.build_span(word.start))
+
+
+def _is_value_clause(cursor: QueryCursor) -> bool:
+    """`$flag let $x = …`, `$flag for $x in …`: after a filter the next clause begins."""
+    marks = {"let": ("=",), "for": ("in", ",")}.get(cursor.peek().text, ())
+    return cursor.peek(2).kind is TokenKind.VARIABLE and cursor.peek(3).text in marks
 
 
 def _is_aggregate_block(cursor: QueryCursor) -> bool:
@@ -233,6 +262,8 @@ def _is_unclosed_name(cursor: QueryCursor) -> bool:
 
 
 def _is_edge_word(cursor: QueryCursor, word: str) -> bool:
+    if word in _VALUE_WORDS and _is_value_clause(cursor):
+        return False
     target = _find_after_bounds(cursor)
     is_bounded = target > 2
     if cursor.peek(target).kind is not TokenKind.VARIABLE:

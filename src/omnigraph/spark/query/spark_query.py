@@ -13,7 +13,7 @@ from omnigraph.execution.query_budget import DEFAULT_OPTIONS, Budget, ReadOption
 from omnigraph.execution.result import Result
 from omnigraph.query import logical_plan as plans
 from omnigraph.query.limit_binding import bind_limit, read_limit
-from omnigraph.query.tree_walk import BLOCKS, chain_of, expressions_of, iter_subexpressions
+from omnigraph.query.tree_walk import BLOCKS, STAGES, chain_of, expressions_of, iter_subexpressions
 from omnigraph.query.typed_tree import (
     NOW_NAME,
     Expr,
@@ -88,9 +88,8 @@ def _require_supported(plan: plans.ReadPlan, params: Params) -> None:
     for operator in _iter_operators(plan.root):
         if isinstance(operator, plans.Rank):
             raise EngineUnsupportedError("spark", f"a ranked search by {_format_ranking(operator)}")
-        if isinstance(operator, plans.Lateral):
-            word = "optional" if operator.is_optional else "each"
-            raise EngineUnsupportedError("spark", f"'{word}'")
+        if isinstance(operator, STAGES):
+            raise EngineUnsupportedError("spark", _format_stage(operator))
     matches = [each for each in _iter_expressions(plan.root) if isinstance(each, TextMatch)]
     require_valid_options(matches, lambda expr: evaluate_constant(expr, params))
     # An error of a task would be one of Spark.
@@ -99,6 +98,16 @@ def _require_supported(plan: plans.ReadPlan, params: Params) -> None:
             pattern = evaluate_constant(expr.arguments[1], params)
             if isinstance(pattern, str):
                 require_pattern(pattern)
+
+
+def _format_stage(operator: plans.Lateral | plans.Unnest | plans.Extend) -> str:
+    match operator:
+        case plans.Lateral():
+            return "'optional'" if operator.is_optional else "'each'"
+        case plans.Unnest():
+            return "'for'"
+        case plans.Extend():
+            return "'let' inside 'optional'"
 
 
 def _format_ranking(rank: plans.Rank) -> str:

@@ -1,0 +1,100 @@
+"""Variables that are bound to values: the items of lists, and what an expression gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.execution.batch import (
+    Batch,
+    KeptVariables,
+    add_variables,
+    count_row_bytes,
+    prune_variables,
+)
+from omnigraph.execution.execution_context import ExecutionContext
+from omnigraph.execution.operators.row_keys import evaluate_rows
+from omnigraph.execution.sorted_arrays import expand_runs
+from omnigraph.execution.sources.graph_source import RowIndices
+from omnigraph.query.logical_plan import Extend, Unnest
+from omnigraph.query.typed_tree import Expr, element_type_of
+from omnigraph.rows.columns import arrow_type_of
+from omnigraph.rows.comparison import flatten_chunks, to_numpy
+from omnigraph.schema.property_types import PropertyType
+
+# An item has a place, a position and a value of at least so many bytes.
+_ITEM_BYTES = 24
+
+
+class UnnestOperator:
+    """Each row with each item of a list."""
+
+    def __init__(self, op: Unnest, context: ExecutionContext, kept: KeptVariables) -> None:
+        self._op = op
+        self._context = context
+        self._kept = kept
+        self._type = arrow_type_of(element_type_of(op.items))
+        # The lists of the rows that were asked for last: they are counted before they are taken.
+        self._known: tuple[Batch, pa.Array] | None = None
+
+    def estimate_fan_out(self, batch: Batch) -> RowIndices:
+        """How many items each row has."""
+        return _count_items(self._evaluate_lists(batch))
+
+    def run(self, batch: Batch) -> Batch:
+        """The rows with the items."""
+        lists = self._evaluate_lists(batch)
+        self._known = None
+        counts = _count_items(lists)
+        before = prune_variables(batch, self._kept)
+        bytes_each = count_row_bytes(before) + _ITEM_BYTES
+        self._context.budget.require_memory(int(counts.sum()) * bytes_each)
+        places, positions = expand_runs(counts)
+        items = lists.flatten()
+        values = {self._op.variable: items if items.type == self._type else items.cast(self._type)}
+        if self._op.position is not None:
+            values[self._op.position] = pa.array(positions, pa.int64())
+        return add_variables(before.take(places), values=values, kept=self._kept)
+
+    def _evaluate_lists(self, batch: Batch) -> pa.Array:
+        if self._known is None or self._known[0] is not batch:
+            self._known = batch, evaluate_array(self._op.items, batch, self._context)
+        return self._known[1]
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendOperator:
+    """Each row with a value."""
+
+    op: Extend
+    context: ExecutionContext
+    kept: KeptVariables
+
+    def estimate_fan_out(self, _batch: Batch) -> None:
+        """One each."""
+        return
+
+    def run(self, batch: Batch) -> Batch:
+        """The rows with the value, if anything reads it."""
+        rows, name = prune_variables(batch, self.kept), self.op.variable
+        if self.kept is not None and name not in self.kept:
+            return rows
+        values = evaluate_array(self.op.value, batch, self.context)
+        assert isinstance(self.op.value.type, PropertyType)
+        kind = arrow_type_of(self.op.value.type)
+        return add_variables(
+            rows, values={name: values if values.type == kind else values.cast(kind)}
+        )
+
+
+def evaluate_array(expr: Expr, batch: Batch, context: ExecutionContext) -> pa.Array:
+    """A value for each row, in one array."""
+    return flatten_chunks(evaluate_rows(expr, batch, context))
+
+
+def _count_items(lists: pa.Array) -> RowIndices:
+    counts: RowIndices = to_numpy(pc.list_value_length(lists).fill_null(0)).astype(np.int64)
+    return counts
