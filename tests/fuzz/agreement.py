@@ -40,6 +40,7 @@ FEATURES: Final = {
     "null node": r"\$[a-h]\d+ is (not )?null",
     "let": r"^let ",
     "for": r"^for ",
+    "block value": r"^let \$\w+ = .*\{$",
     "count block": r"^count \{",
     "aggregate block": r"^\w+\(\S+\) \{",
     "three-valued": r"not \(| or | is null",

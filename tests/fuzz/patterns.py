@@ -196,6 +196,10 @@ class Patterns:
     def _valued(self, clauses: Clauses) -> Clauses:
         """A name for a value, or for the items of a list."""
         scope, name = clauses.scope, self._name("v")
+        if self.pen.chance(35):
+            value = self._block_value(scope)
+            found = self._with(clauses, f"let ${name} = {value.text}")
+            return Clauses(found.texts, scope.with_value(name, value.kind))
         if self.pen.chance(50):
             value = self.values.computed(scope)
             found = self._with(clauses, f"let ${name} = {value.text}")
@@ -210,6 +214,27 @@ class Patterns:
         place = self._name("i")
         found = self._with(clauses, f"for ${name}, ${place} in {items}")
         return Clauses(found.texts, scope.with_value(name, kind).with_value(place, "I64"))
+
+    def _block_value(self, scope: Scope) -> Field:
+        """A block as a value; it need not be about a variable of the scope."""
+        inner = self._inside(scope, 1)
+        body, about = _braced(inner), inner.scope.fields(*SCALARS)
+        key = self.pen.one_of(about).text
+        match self.pen.one_of(("exists", "count", "count", "aggregate", "aggregate", "by")):
+            case "exists":
+                return Field(f"exists {body}", "Bool")
+            case "count":
+                distinct = self.pen.one_of(("", f"(distinct {key})", f"({key})"))
+                return Field(f"count{distinct} {body}", "I64")
+            case "by":
+                value = self.pen.one_of(about)
+                kind = "String" if value.kind in TEXTUAL else value.kind
+                return Field(f"max_by({value.text}, {key}) {body}", kind)
+            case _:
+                function, subject = aggregate(self.values, inner.scope)
+                kind = {"count": "I64", "sum": "F64", "avg": "F64"}.get(function, subject.kind)
+                kind = "String" if kind in TEXTUAL else kind
+                return Field(f"{function}({subject.text}) {body}", kind)
 
     def _tail(self, scope: Scope) -> str:
         """The order and the limit of the matches of a block, or nothing."""

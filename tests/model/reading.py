@@ -133,6 +133,12 @@ class Reader:
     def extend(self, op: plan.Extend, rows: Iterable[Row]) -> Iterator[Row]:
         return (row | {op.variable: self._value(op.value, row)} for row in rows)
 
+    def blockcolumn(self, op: plan.BlockColumn, rows: Iterable[Row]) -> Iterator[Row]:
+        for row in rows:
+            found = list(self.rows(op.block, row))
+            value = bool(found) if op.value is None else self._of_group(op.value, found)
+            yield row | {op.variable: value}
+
     def rank(self, op: plan.Rank, rows: Iterable[Row]) -> list[Row]:
         score = op.score
         variable = score.first.variable if isinstance(score, typed.RrfScore) else score.variable

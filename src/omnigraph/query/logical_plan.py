@@ -12,7 +12,15 @@ from dataclasses import dataclass
 
 from omnigraph.query.ast import AggregateFunction, CompareOp
 from omnigraph.query.typed_reads import Column, EdgeStep, OrderKey
-from omnigraph.query.typed_tree import Expr, Mutation, Parameter, ResultType, RowCount, Score
+from omnigraph.query.typed_tree import (
+    AggregateValue,
+    Expr,
+    Mutation,
+    Parameter,
+    ResultType,
+    RowCount,
+    Score,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +142,16 @@ class Extend:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockColumn:
+    """Each input row with an aggregate over the rows of a block, or whether it has one."""
+
+    input: Operator
+    block: Operator
+    variable: str
+    value: AggregateValue | None
+
+
+@dataclass(frozen=True, slots=True)
 class Rank:
     """Scores rows and keeps those that have a score.
 
@@ -216,6 +234,7 @@ Operator = (
     | Lateral
     | Unnest
     | Extend
+    | BlockColumn
     | Rank
     | Aggregate
     | Having

@@ -11,11 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from omnigraph.query.logical_plan import Expand, Extend, Lateral, Operator, Unnest
+from omnigraph.query.logical_plan import (
+    BlockColumn,
+    Expand,
+    Extend,
+    Lateral,
+    Operator,
+    Unnest,
+)
 from omnigraph.query.pattern_assembly import PatternParts, assemble_pattern
 from omnigraph.query.tree_walk import bound_variables_of, used_variables_of
 
-Step = Lateral | Unnest | Extend
+Step = Lateral | Unnest | Extend | BlockColumn
 # The number of steps that are before a part.
 _Stage = int
 

@@ -9,6 +9,7 @@ from typing import Any, assert_never
 from omnigraph.query.typed_reads import (
     AggregateBlock,
     Binding,
+    BlockColumn,
     CheckedQuery,
     Column,
     Condition,
@@ -223,7 +224,7 @@ def _iter_pattern_uses(pattern: Pattern, catalog: Catalog) -> Iterator[TypeUse]:
                 )
                 for step in clause.steps:
                     yield from _list_edge_uses(catalog.edges[step.edge_type])
-            case ExistsBlock() | AggregateBlock() | LateralBlock():
+            case ExistsBlock() | AggregateBlock() | LateralBlock() | BlockColumn():
                 yield from _iter_pattern_uses(clause.pattern, catalog)
             case Condition() | Let() | ForEach():
                 pass

@@ -51,7 +51,7 @@ VALUE_HINTS = {
 CLAUSE_HINTS = {
     ",": "clauses are separated by blanks, line ends or ';'",
     "and": "a block is a clause of its own; clauses stand one after the other and must all hold",
-    "or": "a block is a clause of its own and cannot be joined by 'or'",
+    "or": "'not { … }' is a clause of its own: in a condition write 'not exists { … }'",
     "where": "a condition stands in 'match' without a keyword",
     "filter": "a condition stands in 'match' without a keyword",
     "forall": "write 'not { … }' with the opposite condition",

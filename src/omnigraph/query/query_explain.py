@@ -10,6 +10,7 @@ from typing import assert_never
 from omnigraph.lang.text_printer import quote_string
 from omnigraph.query.logical_plan import (
     Aggregate,
+    BlockColumn,
     CompareBlock,
     Exists,
     Expand,
@@ -116,7 +117,7 @@ def format_operator(operator: Operator) -> str:
             return format_expression(operator.condition)
         case Having():
             return _join_operands(" and ", operator.conditions)
-        case Exists() | CompareBlock() | Lateral():
+        case Exists() | CompareBlock() | Lateral() | BlockColumn():
             return _format_block(operator)
         case Rank():
             window = "" if operator.window is None else f" window {operator.window}"
@@ -183,9 +184,12 @@ def _format_step(step: EdgeStep, expand: Expand) -> str:
     return f"<-{step.edge_type}" if step.is_reversed else f"{step.edge_type}->"
 
 
-def _format_block(operator: Exists | CompareBlock | Lateral) -> str:
+def _format_block(operator: Exists | CompareBlock | Lateral | BlockColumn) -> str:
     if isinstance(operator, Lateral):
         return _format_lateral(operator)
+    if isinstance(operator, BlockColumn):
+        value = "has a row" if operator.value is None else format_expression(operator.value)
+        return f": ${operator.variable} = {value}"
     if isinstance(operator, Exists):
         return " has no row" if operator.is_negated else " has a row"
     argument = "" if operator.argument is None else f"({format_expression(operator.argument)})"

@@ -13,8 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from omnigraph.lang.diagnostics import Poll
+from omnigraph.query import typed_reads
 from omnigraph.query.group_lowering import GroupLowering
 from omnigraph.query.logical_plan import (
+    BlockColumn,
     CompareBlock,
     Exists,
     Expand,
@@ -59,6 +61,7 @@ from omnigraph.query.typed_reads import (
 from omnigraph.query.typed_tree import (
     ANONYMOUS_PREFIX,
     I64,
+    AggregateValue,
     BoundValue,
     Expr,
     Mutation,
@@ -174,7 +177,7 @@ def list_tiebreak_values(pattern: Pattern) -> tuple[SystemValue | BoundValue, ..
 def _iter_values(pattern: Pattern) -> Iterator[str]:
     """The variables that clauses of a pattern bind to values."""
     for clause in pattern.clauses:
-        if isinstance(clause, Let | ForEach):
+        if isinstance(clause, Let | ForEach | typed_reads.BlockColumn):
             yield clause.variable
         if isinstance(clause, ForEach) and clause.position is not None:
             yield clause.position
@@ -262,6 +265,8 @@ def _lower_pattern(pattern: Pattern, leaf: Unit | Outer, scope: _NameScope) -> O
                 steps.append(_lower_lateral(clause, scope))
             case Let() | ForEach():
                 steps.append(_lower_value(clause, scope))
+            case typed_reads.BlockColumn():
+                steps.append(_lower_block_column(clause, scope))
             case _:
                 assert_never(clause)
     nodes = tuple(
@@ -280,6 +285,24 @@ def _lower_value(clause: Let | ForEach, scope: _NameScope) -> Extend | Unnest:
         case ForEach(position=position, items=items):
             place = None if position is None else scope.resolve_name(position)
             return Unnest(NO_INPUT, name, place, scope.rename_expression(items))
+
+
+def _lower_block_column(block: typed_reads.BlockColumn, outer: _NameScope) -> BlockColumn:
+    scope = outer.enter(block.pattern)
+    inner = _lower_pattern(block.pattern, Outer(), scope)
+    value = block.value
+    if value is not None:
+        if value.is_ordered:
+            ties = list_tiebreak_values(block.pattern)
+            value = replace(
+                value,
+                order=(*value.order, *ties),
+                is_descending=(*value.is_descending, *(False for _ in ties)),
+            )
+        renamed = scope.rename_expression(value)
+        assert isinstance(renamed, AggregateValue)
+        value = renamed
+    return BlockColumn(NO_INPUT, inner, outer.resolve_name(block.variable), value)
 
 
 def _lower_lateral(block: LateralBlock, scope: _NameScope) -> Lateral:

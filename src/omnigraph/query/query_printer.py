@@ -46,6 +46,9 @@ from omnigraph.query.ast import (
 )
 from omnigraph.query.expression_printer import (
     print_binding_head,
+    print_block_frame,
+    print_clause,
+    print_count,
     print_expr,
     print_filter,
     print_order_key,
@@ -66,6 +69,7 @@ _CALL_WORDS = (
     *("bm25", "date", "datetime", "nearest", "now", "rrf"),
 )
 _ENDS_IN_CALL_WORD = re.compile(rf"(?<![\w$.@])(?:{'|'.join(_CALL_WORDS)})$")
+_STARTS_WITH_TAIL = re.compile(r"(order|limit|offset)\b")
 _STARTS_WITH_NAME = re.compile(r"(?!(?:not|true|false)\b)[a-z_]\w*\b(?!\()")
 _STARTS_WITH_OPERATOR = re.compile(r"(?:contains|starts_with)\b(?!\()")
 Block = NotBlock | ExistsBlock | AggregateBlock | LateralBlock
@@ -179,9 +183,9 @@ class _QueryPrinter:
             keys = [_Member(print_order_key(key), key.span) for key in body.order]
             self._print_braces("order", keys, body.order_span, ends_in_comma=False)
         if body.limit is not None:
-            self.add_line(f"limit {_print_count(body.limit)}", body.limit_span, indent=1)
+            self.add_line(f"limit {print_count(body.limit)}", body.limit_span, indent=1)
         if body.offset is not None:
-            self.add_line(f"offset {_print_count(body.offset)}", body.offset_span, indent=1)
+            self.add_line(f"offset {print_count(body.offset)}", body.offset_span, indent=1)
 
     def _print_having(self, body: ReadBody) -> None:
         """A condition that could be taken for a part of the one before it follows a `;`."""
@@ -235,7 +239,7 @@ class _QueryPrinter:
             case Filter():
                 self.add_line(print_filter(clause) + separator, clause.span, indent=indent)
             case Let() | ForEach():
-                self.add_line(_print_value_clause(clause) + separator, clause.span, indent=indent)
+                self.add_line(print_clause(clause) + separator, clause.span, indent=indent)
             case NotBlock() | ExistsBlock() | AggregateBlock() | LateralBlock():
                 self._print_block(clause, separator, indent)
             case _:
@@ -254,9 +258,9 @@ class _QueryPrinter:
         self._print_closing("}", _last_span_of(clause.span), indent=indent)
 
     def _print_block(self, clause: Block, separator: str, indent: int) -> None:
-        head, tail, closing = _print_block_frame(clause)
+        (head, tail), closing = print_block_frame(clause), _closing_span_of(clause)
         if len(clause.clauses) == 1 and not isinstance(clause.clauses[0], Block):
-            one_line = f"{head} {{ {_print_one_line(clause.clauses[0])} }}{tail}{separator}"
+            one_line = f"{head} {{ {print_clause(clause.clauses[0])} }}{tail}{separator}"
             if self._fits_line(one_line, Span(clause.span.start, closing.start), indent=indent):
                 self.add_line(one_line, clause.span, indent=indent)
                 return
@@ -329,10 +333,6 @@ class _QueryPrinter:
         self.add_line(text, span, indent=indent)
 
 
-def _print_count(count: int | Variable) -> str:
-    return str(count) if isinstance(count, int) else print_expr(count)
-
-
 def _collect_annotations(query: Query) -> list[_Member]:
     """The annotations in the order of the source."""
     named = (
@@ -351,61 +351,28 @@ def _print_pairs(pairs: Sequence[Assignment | PropertyMatch]) -> list[_Member]:
     return [_Member(f"{pair.property.text}: {print_expr(pair.value)}", pair.span) for pair in pairs]
 
 
-def _print_value_clause(clause: Let | ForEach) -> str:
+def _closing_span_of(clause: Block) -> Span:
+    """Where the end of a block stood, with what follows its brace."""
     match clause:
-        case Let(variable, value):
-            return f"let ${variable.name} = {print_expr(value)}"
-        case ForEach(variable, position, items):
-            second = "" if position is None else f", ${position.name}"
-            return f"for ${variable.name}{second} in {print_expr(items)}"
-
-
-def _print_one_line(clause: Binding | Traversal | Filter | Let | ForEach) -> str:
-    match clause:
-        case Let() | ForEach():
-            return _print_value_clause(clause)
-        case Binding(matches=()):
-            return print_binding_head(clause)
-        case Binding(matches=matches):
-            members = ", ".join(member.text for member in _print_pairs(matches))
-            return f"{print_binding_head(clause)} {{ {members} }}"
-        case Traversal():
-            return print_traversal(clause)
-        case Filter():
-            return print_filter(clause)
-        case _:
-            assert_never(clause)
-
-
-def _print_block_frame(clause: Block) -> tuple[str, str, Span]:
-    """What stands before and after the braces of a block, and where the end of it stood."""
-    match clause:
-        case NotBlock():
-            return "not", "", _last_span_of(clause.span)
-        case ExistsBlock():
-            return "exists", "", _last_span_of(clause.span)
-        case AggregateBlock(function, argument, _, op, value, span):
-            head = str(function) if argument is None else f"{function}({print_expr(argument)})"
-            return head, f" {op} {print_expr(value)}", Span(value.span.start, span.end)
+        case NotBlock() | ExistsBlock():
+            return _last_span_of(clause.span)
+        case AggregateBlock(value=value, span=span):
+            return Span(value.span.start, span.end)
         case LateralBlock(span=span, block_span=block_span):
-            return clause.word, _print_lateral_tail(clause), Span(block_span.end - 1, span.end)
+            return Span(block_span.end - 1, span.end)
         case _:
             assert_never(clause)
-
-
-def _print_lateral_tail(block: LateralBlock) -> str:
-    keys = ", ".join(map(print_order_key, block.order))
-    order = f" order {{ {keys} }}" if keys else ""
-    limit = "" if block.limit is None else f" limit {_print_count(block.limit)}"
-    offset = "" if block.offset is None else f" offset {_print_count(block.offset)}"
-    return order + limit + offset
 
 
 def _needs_separator(clause: Clause, following: Clause) -> bool:
     """Whether two clauses would be read as something else without a `;` between them."""
-    if not isinstance(clause, _ENDS_IN_VALUE) or not isinstance(following, Filter):
+    if not isinstance(following, Filter):
         return False
     text = print_filter(following)
+    if isinstance(clause, LateralBlock):
+        return _STARTS_WITH_TAIL.match(text) is not None
+    if not isinstance(clause, _ENDS_IN_VALUE):
+        return False
     match clause, following:
         case Filter(Identifier()), _:
             return True

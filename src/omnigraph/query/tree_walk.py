@@ -12,6 +12,7 @@ from typing import assert_never
 
 from omnigraph.query.logical_plan import (
     Aggregate,
+    BlockColumn,
     CompareBlock,
     Exists,
     Expand,
@@ -60,9 +61,9 @@ from omnigraph.query.typed_tree import (
 Chain = tuple[Operator, ...]
 
 # The operators that have a block.
-BLOCKS = (Exists, CompareBlock, Lateral)
+BLOCKS = (Exists, CompareBlock, Lateral, BlockColumn)
 # Those that end a stage of a pattern: what uses their variables comes after them.
-STAGES = (Lateral, Unnest, Extend)
+STAGES = (Lateral, Unnest, Extend, BlockColumn)
 
 # The fields of each expression that hold expressions: one, a tuple of them, or None.
 CHILD_FIELDS: dict[type[Expr], tuple[str, ...]] = {
@@ -211,6 +212,8 @@ def expressions_of(operator: Operator) -> tuple[Expr, ...]:
             return (*argument, operator.value)
         case Having():
             return operator.conditions
+        case BlockColumn(value=value):
+            return () if value is None else (value,)
         case Aggregate() | Project():
             return tuple(column.value for column in operator.columns)
         case Sort() | Lateral():
@@ -229,7 +232,7 @@ def bound_variables_of(operator: Operator) -> frozenset[str]:
             return frozenset(name for name in (target, operator.edge_variable) if name is not None)
         case Unnest(variable=variable, position=position):
             return frozenset({variable} if position is None else {variable, position})
-        case Extend():
+        case Extend() | BlockColumn():
             return frozenset({operator.variable})
         case Lateral():
             return frozenset().union(*map(bound_variables_of, chain_of(operator.block)))
@@ -243,7 +246,7 @@ def used_variables_of(operator: Operator) -> frozenset[str]:
     match operator:
         case Expand():
             used |= {operator.source, operator.target}
-        case Exists() | CompareBlock() | Lateral():
+        case Exists() | CompareBlock() | Lateral() | BlockColumn():
             block = chain_of(operator.block)
             used |= set().union(*map(used_variables_of, block))
             used -= set().union(*map(bound_variables_of, block))

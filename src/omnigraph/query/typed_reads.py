@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from omnigraph.lang.tree_nodes import tree_node
 from omnigraph.query.ast import AggregateFunction, CompareOp
-from omnigraph.query.typed_tree import Expr, Mutation, Parameter, ResultType, RowCount, Score
+from omnigraph.query.typed_tree import (
+    AggregateValue,
+    Expr,
+    Mutation,
+    Parameter,
+    ResultType,
+    RowCount,
+    Score,
+)
 
 # ---- patterns ----
 
@@ -113,8 +121,25 @@ class ForEach:
     items: Expr
 
 
+@tree_node(frozen=True, slots=True)
+class BlockColumn:
+    """A variable with an aggregate over the inner matches, or whether there is one."""
+
+    pattern: Pattern
+    variable: str
+    value: AggregateValue | None
+
+
 Clause = (
-    Binding | Traversal | Condition | ExistsBlock | AggregateBlock | LateralBlock | Let | ForEach
+    Binding
+    | Traversal
+    | Condition
+    | ExistsBlock
+    | AggregateBlock
+    | LateralBlock
+    | Let
+    | ForEach
+    | BlockColumn
 )
 
 

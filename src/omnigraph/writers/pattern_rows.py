@@ -28,7 +28,12 @@ from omnigraph.writers.existing_rows import CommittedState
 from omnigraph.writers.graph_change import GraphChange, TypeChange
 from omnigraph.writers.validate import validate_ends
 
-_BLOCKS = (typed_reads.ExistsBlock, typed_reads.AggregateBlock, typed_reads.LateralBlock)
+_BLOCKS = (
+    typed_reads.ExistsBlock,
+    typed_reads.AggregateBlock,
+    typed_reads.LateralBlock,
+    typed_reads.BlockColumn,
+)
 
 
 class PatternReader(Protocol):

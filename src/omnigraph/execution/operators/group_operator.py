@@ -187,7 +187,7 @@ def group_rows(batch: Batch, columns: Sequence[Column], context: ExecutionContex
         if keys:
             codes = [compute_key_codes(key, batch, context) for key in keys]
             groups = group_by_codes(codes, batch.num_rows)
-        compute = partial(_compute_aggregate, batch=batch, groups=groups, context=context)
+        compute = partial(compute_aggregate, batch=batch, groups=groups, context=context)
         return _build_groups(batch, groups, tuple(columns), compute, has_keys=bool(keys))
 
 
@@ -212,7 +212,7 @@ def _build_groups(
     return GroupedRows(columns, firsts, aggregates)
 
 
-def _compute_aggregate(
+def compute_aggregate(
     call: AggregateValue, *, batch: Batch, groups: Groups, context: ExecutionContext
 ) -> pa.Array:
     """An aggregate of each group, from the values of its rows."""

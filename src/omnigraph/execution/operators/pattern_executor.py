@@ -43,7 +43,11 @@ from omnigraph.execution.operators.semi_join_operator import (
     CompareBlockOperator,
     SemiJoinOperator,
 )
-from omnigraph.execution.operators.value_operators import ExtendOperator, UnnestOperator
+from omnigraph.execution.operators.value_operators import (
+    BlockValueOperator,
+    ExtendOperator,
+    UnnestOperator,
+)
 from omnigraph.execution.sources.graph_source import RowIndices
 from omnigraph.query import logical_plan as plans
 from omnigraph.query.tree_walk import STAGES, bound_variables_of, chain_of, used_variables_of
@@ -312,12 +316,24 @@ def _build_operator(
             return CompareBlockOperator(operator, runner, kept)
         case plans.Lateral():
             return LateralOperator(operator, runner, kept)
-        case plans.Unnest():
-            return UnnestOperator(operator, context, kept)
-        case plans.Extend():
-            return ExtendOperator(operator, context, kept)
+        case plans.Unnest() | plans.Extend() | plans.BlockColumn():
+            return _build_value_operator(operator, runner, kept)
         case _:
             raise AssertionError(f"{type(operator).__name__} is not part of a pattern")
+
+
+def _build_value_operator(
+    operator: plans.Unnest | plans.Extend | plans.BlockColumn,
+    runner: PatternRunner,
+    kept: KeptVariables,
+) -> PhysicalOperator:
+    match operator:
+        case plans.Unnest():
+            return UnnestOperator(operator, runner.context, kept)
+        case plans.Extend():
+            return ExtendOperator(operator, runner.context, kept)
+        case plans.BlockColumn():
+            return BlockValueOperator(operator, runner, kept)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from omnigraph.execution.operators.traversal_hops import Traversal, traversal_of
 from omnigraph.execution.sorted_arrays import NO_DENSE_IDS
 from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
 from omnigraph.query.ast import AggregateFunction
-from omnigraph.query.logical_plan import CompareBlock, Exists, Expand, Operator
+from omnigraph.query.logical_plan import BlockColumn, CompareBlock, Exists, Expand, Operator
 from omnigraph.query.tree_walk import chain_of, used_variables_of, variables_of
 from omnigraph.query.typed_tree import is_never_null
 from omnigraph.rows.comparison import compare_constant, flatten_chunks, to_numpy
@@ -104,13 +104,11 @@ class SemiJoinOperator(BlockOperator):
     def __init__(self, op: Exists, runner: BlockRunner, kept: KeptVariables) -> None:
         super().__init__(op, runner.context, kept)
         self._is_negated = op.is_negated
-        self._rows = _BlockCounter(op, runner, is_set=True)
+        self._rows = BlockCounter(op, runner, is_set=True)
 
     def evaluate_mask(self, outer: Batch) -> Mask:
         """For which rows there is a row, or none."""
-        is_there = np.zeros(outer.num_rows, np.bool_)
-        for of_row, counts in self._rows.iter_counts(outer):
-            is_there[of_row if counts is None else of_row[counts > 0]] = True
+        is_there = self._rows.find_matched(outer)
         return np.logical_not(is_there) if self._is_negated else is_there
 
 
@@ -121,10 +119,10 @@ class CompareBlockOperator(BlockOperator):
         super().__init__(op, runner.context, kept)
         self._op = op
         self._context = runner.context
-        self._rows: _BlockCounter | None = None
+        self._rows: BlockCounter | None = None
         self._values: BlockRows | None = None
         if is_row_count(op):
-            self._rows = _BlockCounter(op, runner)
+            self._rows = BlockCounter(op, runner)
         else:
             assert op.argument is not None
             operators = chain_of(op.block)[1:]
@@ -138,20 +136,11 @@ class CompareBlockOperator(BlockOperator):
         found = (
             self._compute_aggregates(outer)
             if self._rows is None
-            else self._count_rows(outer, self._rows)
+            else pa.array(self._rows.count_rows(outer))
         )
         if found is None:
             return np.zeros(outer.num_rows, np.bool_)
         return compare_aggregates(self._op, found, params)
-
-    def _count_rows(self, outer: Batch, rows: _BlockCounter) -> pa.Array:
-        total: RowIndices = np.zeros(outer.num_rows, np.int64)
-        for of_row, counts in rows.iter_counts(outer):
-            if counts is None:
-                total += np.bincount(of_row, minlength=outer.num_rows)
-            else:
-                np.add.at(total, of_row, counts)
-        return pa.array(total)
 
     def _compute_aggregates(self, outer: Batch) -> pa.Array | None:
         """The aggregate for each row; None if it is undefined for all of them."""
@@ -189,14 +178,14 @@ class CompareBlockOperator(BlockOperator):
             yield _outer_of(rows), flatten_chunks(found)
 
 
-class _BlockCounter:
+class BlockCounter:
     """How many rows a block has for each row around it.
 
     What a last traversal reaches is not walked to if nothing reads it: its degrees are known.
     """
 
     def __init__(
-        self, op: Exists | CompareBlock, runner: BlockRunner, *, is_set: bool = False
+        self, op: Exists | CompareBlock | BlockColumn, runner: BlockRunner, *, is_set: bool = False
     ) -> None:
         _, *operators = chain_of(op.block)
         self._last = _make_degree_counter(operators[-1], runner.context) if operators else None
@@ -205,6 +194,23 @@ class _BlockCounter:
             del operators[-1]
             needed = frozenset({self._last.op.source})
         self._rows = runner.compile_block(operators, needed=needed, is_set=is_set)
+
+    def find_matched(self, outer: Batch) -> Mask:
+        """Which rows have a row of the block."""
+        is_there = np.zeros(outer.num_rows, np.bool_)
+        for of_row, counts in self.iter_counts(outer):
+            is_there[of_row if counts is None else of_row[counts > 0]] = True
+        return is_there
+
+    def count_rows(self, outer: Batch) -> RowIndices:
+        """How many rows of the block each row has."""
+        total: RowIndices = np.zeros(outer.num_rows, np.int64)
+        for of_row, counts in self.iter_counts(outer):
+            if counts is None:
+                total += np.bincount(of_row, minlength=outer.num_rows)
+            else:
+                np.add.at(total, of_row, counts)
+        return total
 
     def iter_counts(self, outer: Batch) -> Iterator[tuple[RowIndices, RowIndices | None]]:
         """Numbers of rows around the block, and how many rows each stands for; None is one."""

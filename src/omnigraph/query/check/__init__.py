@@ -9,6 +9,7 @@ that is wrong; nothing is reported about what depends on it.
     check_patterns      blocks of clauses, and bindings
     ambiguous_clauses   clauses whose meaning depends on the schema
     check_laterals      blocks whose variables can be seen after them
+    check_blocks        blocks in expressions
     check_values        names for values, and the items of lists
     variable_scope      variables and their visibility; access to properties and system fields
     check_traversals    ends, edge types with directions, hop bounds, unconnected groups

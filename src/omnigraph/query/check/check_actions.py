@@ -48,7 +48,8 @@ def check_pattern_write(
         typed_reads.Column("row", typed_tree.EVERY_ROW, typed_tree.BOOL),
     )
     return typed_tree.PatternWrite(
-        typed_reads.Read("match", parameters, pattern, columns), tuple(actions)
+        typed_reads.Read("match", parameters, scope.attach_blocks(pattern), columns),
+        tuple(actions),
     )
 
 

@@ -54,6 +54,7 @@ def check_lateral(
         # Beside nulls an expression may have a value, as coalesce() does: it has to be bound.
         lets = (typed_reads.Let(*each) for each in inner.list_named_values())
         pattern = replace(pattern, clauses=(*pattern.clauses, *lets))
+    pattern = inner.attach_blocks(pattern)
     if context.errors > errors_before:
         return None
     known = tuple(key for key in keys if key is not None)

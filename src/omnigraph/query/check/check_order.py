@@ -266,7 +266,7 @@ def _check_equal_key(keys: _OrderScope, key: ast.OrderKey) -> _CheckedKey | None
     is_named = isinstance(key.value, ast.Variable) and isinstance(
         scope.peek(key.value.name), ValueVariable
     )
-    is_computed = isinstance(key.value, ast.Computation) or is_named
+    is_computed = isinstance(key.value, ast.Computation | ast.BlockValue) or is_named
     if item is None and is_computed and not keys.items.is_aggregated:
         return _build_key(keys, key, value)
     if item is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -93,6 +93,8 @@ def check_pattern(
     scope = Scope(collect_declared_types(context, meant), outer)
     checked: list[typed_reads.Clause | None] = []
     walks: dict[int, CheckedTraversal] = {}
+    # What has to be bound before each clause: blocks in its expressions, or an implicit scan.
+    before: dict[int, list[typed_reads.Clause]] = {}
     for index, clause in enumerate(meant):
         context.collector.poll()
         if isinstance(clause, ast.Traversal):
@@ -100,23 +102,23 @@ def check_pattern(
             checked.append(walks[index].typed)
         else:
             checked.append(_check_clause(context, scope, clause))
+        before[index] = list(scope.take_blocks())
         warn_of_pointless_optional(context, scope, checked[-1], clause.span)
-    scans = check_anchors(context, scope, walks)
-    return typed_reads.Pattern(
-        _arrange_clauses(checked, scans), scope.list_nodes(), scope.list_edges()
-    ), scope
+    for index, scan in check_anchors(context, scope, walks).items():
+        before[index].append(scan)
+    arranged = _arrange_clauses(checked, before)
+    return typed_reads.Pattern(arranged, scope.list_nodes(), scope.list_edges()), scope
 
 
 def _arrange_clauses(
-    checked: Sequence[typed_reads.Clause | None], scans: dict[int, typed_reads.Binding]
+    checked: Sequence[typed_reads.Clause | None], before: Mapping[int, list[typed_reads.Clause]]
 ) -> tuple[typed_reads.Clause, ...]:
-    """The clauses in order, implicit scans put in, repeated bindings of a variable made one."""
+    """The clauses in order, what is implicit put in, repeated bindings of a variable made one."""
     conditions: dict[str, list[typed_tree.Expr]] = {}
     places: dict[int, typed_reads.Binding] = {}
     arranged: list[typed_reads.Clause] = []
     for index, clause in enumerate(checked):
-        if index in scans:
-            arranged.append(scans[index])
+        arranged += before[index]
         if isinstance(clause, typed_reads.Binding):
             if clause.variable not in conditions:
                 places[len(arranged)] = clause
@@ -217,7 +219,10 @@ def _check_block(
 
 def _check_aggregate_block(
     context: CheckContext, scope: Scope, block: ast.AggregateBlock
-) -> typed_reads.AggregateBlock | None:
+) -> typed_reads.AggregateBlock | typed_reads.Condition | None:
+    if _is_compared_with_row(context, block):
+        condition = _check_filter(context, scope, _as_comparison(block))
+        return None if condition is None else typed_reads.Condition(condition)
     pattern, inner = _check_block(context, scope, block)
     argument, type_ = None, None
     if block.argument is not None:
@@ -231,7 +236,23 @@ def _check_aggregate_block(
     value = _check_bound(context, block, type_)
     if type_ is None or value is None:
         return None
+    pattern = inner.attach_blocks(pattern)
     return typed_reads.AggregateBlock(pattern, block.function, argument, block.op, value)
+
+
+def _is_compared_with_row(context: CheckContext, block: ast.AggregateBlock) -> bool:
+    """Whether the other side of a block is a variable of the row, not a parameter."""
+    value = block.value
+    is_row = isinstance(value, ast.Variable) and value.name not in context.parameters
+    return is_row and not context.is_strict
+
+
+def _as_comparison(block: ast.AggregateBlock) -> ast.Comparison:
+    call = None
+    if block.argument is not None:
+        call = ast.AggregateCall(block.function, block.argument, span=block.argument.span)
+    value = ast.BlockValue(block.function, call, block.clauses, block.span)
+    return ast.Comparison(block.op, value, block.value, block.span)
 
 
 def _check_bound(

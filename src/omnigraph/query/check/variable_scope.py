@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from omnigraph.query import ast, typed_tree
+from omnigraph.query import ast, typed_reads, typed_tree
 from omnigraph.query.check.check_context import CheckContext
 from omnigraph.schema.ast import Name
 from omnigraph.schema.catalog import EdgeType, Property
@@ -72,6 +72,23 @@ class Scope:
         self.outer = outer
         self.mentioned: set[str] = set()
         self.own: dict[str, Bound] = {}
+        # The values of blocks that expressions of this block have, and no clause binds yet.
+        self._block_values: list[typed_reads.BlockColumn] = []
+
+    def bind_block(self, value: typed_reads.BlockColumn) -> None:
+        """Let a clause bind the value of a block in an expression."""
+        self._block_values.append(value)
+
+    def take_blocks(self) -> tuple[typed_reads.BlockColumn, ...]:
+        """The values of blocks that are to be bound now."""
+        found = tuple(self._block_values)
+        self._block_values.clear()
+        return found
+
+    def attach_blocks(self, pattern: typed_reads.Pattern) -> typed_reads.Pattern:
+        """The pattern, which binds the values of blocks that stand in expressions after it too."""
+        blocks = self.take_blocks()
+        return pattern if not blocks else replace(pattern, clauses=(*pattern.clauses, *blocks))
 
     def find(self, name: str) -> Bound | None:
         """The variable of a name, if a clause has bound it; remembers a look at outer blocks."""

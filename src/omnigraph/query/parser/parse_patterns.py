@@ -10,9 +10,14 @@ from collections.abc import Callable
 from omnigraph.lang.lexer import Mode, TokenKind
 from omnigraph.query.ast import (
     AggregateBlock,
+    AggregateCall,
+    AggregateFunction,
+    AllRows,
     AnyEdge,
     Binding,
+    BlockValue,
     Clause,
+    Comparison,
     EdgeName,
     ExistsBlock,
     Filter,
@@ -20,8 +25,10 @@ from omnigraph.query.ast import (
     HopBounds,
     LateralBlock,
     Let,
+    Literal,
     NamedEdges,
     NotBlock,
+    Now,
     OrderKey,
     PropertyMatch,
     Traversal,
@@ -52,6 +59,7 @@ _CONTINUATIONS = frozenset({*COMPARE_OPS, *ARITHMETIC, ".", "and", "or", "in", "
 _OPERATOR_WORDS = frozenset({"contains", "starts_with"})
 # Before a brace these begin an expression or a block.
 _LATERAL_WORDS = frozenset({"optional", "each"})
+_CONDITION_WORDS = frozenset({"and", "or", "=", "!="})
 _VALUE_WORDS = frozenset({"let", "for"})
 _BRACED_WORDS = BLOCK_WORDS | _LATERAL_WORDS | {"case"}
 # After a variable these continue its expression, or start the next one.
@@ -92,7 +100,7 @@ def _parse_clause_body(cursor: QueryCursor) -> Clause:
         if token.text in _VALUE_WORDS and cursor.peek().kind is TokenKind.VARIABLE:
             return _parse_value_clause(cursor)
         if token.text in BLOCK_AGGREGATES and _is_aggregate_block(cursor):
-            return _parse_aggregate_block(cursor)
+            return _parse_compared_block(cursor)
     if token.text in CLAUSE_HINTS:
         cursor.fail(_CLAUSE, hint=CLAUSE_HINTS[token.text])
     expect_expr(cursor, _CLAUSE)
@@ -129,8 +137,14 @@ def _parse_not(cursor: QueryCursor) -> NotBlock:
     return NotBlock(clauses, cursor.build_span(start))
 
 
-def _parse_exists(cursor: QueryCursor) -> ExistsBlock:
-    start = cursor.advance().start
+def _parse_exists(cursor: QueryCursor) -> ExistsBlock | Filter:
+    start = cursor.token.start
+    closer = cursor.closer_of(cursor.at + 1)
+    if closer is not None and cursor.mode is Mode.LENIENT:
+        after = cursor.peek(closer + 1 - cursor.at).text
+        if after in _CONDITION_WORDS:
+            return Filter(parse_expr(cursor), cursor.build_span(start))
+    cursor.advance()
     clauses = parse_block(cursor, "'exists'")
     return ExistsBlock(clauses, cursor.build_span(start))
 
@@ -188,6 +202,33 @@ def _is_aggregate_block(cursor: QueryCursor) -> bool:
         return True
     closer = cursor.closer_of(cursor.at + 1) if cursor.is_mark_at(1, "(") else None
     return closer is not None and cursor.is_mark_at(closer + 1 - cursor.at, "{")
+
+
+def _parse_compared_block(cursor: QueryCursor) -> AggregateBlock | Filter:
+    """A block that is compared with a constant, or any other condition that begins with one."""
+    if cursor.mode is Mode.STRICT:
+        return _parse_aggregate_block(cursor)
+    start = cursor.token.start
+    condition = parse_expr(cursor)
+    span = cursor.build_span(start)
+    if isinstance(condition, BlockValue):
+        cursor.fail("a comparison such as '>= 1' after the block")
+    match condition:
+        case Comparison(op, BlockValue(AggregateFunction() as function, call, clauses), value) if (
+            _is_plain(call) and isinstance(value, Literal | Variable | Now)
+        ):
+            argument = None if call is None else call.argument
+            return AggregateBlock(function, argument, clauses, op, value, span)
+        case _:
+            return Filter(condition, span)
+
+
+def _is_plain(call: AggregateCall | None) -> bool:
+    """Whether the reference language has an aggregate in this form."""
+    return call is None or (
+        call.function in BLOCK_AGGREGATES
+        and not (call.is_distinct or isinstance(call.argument, AllRows))
+    )
 
 
 def _parse_aggregate_block(cursor: QueryCursor) -> AggregateBlock:

@@ -100,7 +100,9 @@ def _require_supported(plan: plans.ReadPlan, params: Params) -> None:
                 require_pattern(pattern)
 
 
-def _format_stage(operator: plans.Lateral | plans.Unnest | plans.Extend) -> str:
+def _format_stage(
+    operator: plans.Lateral | plans.Unnest | plans.Extend | plans.BlockColumn,
+) -> str:
     match operator:
         case plans.Lateral():
             return "'optional'" if operator.is_optional else "'each'"
@@ -108,6 +110,8 @@ def _format_stage(operator: plans.Lateral | plans.Unnest | plans.Extend) -> str:
             return "'for'"
         case plans.Extend():
             return "'let' inside 'optional'"
+        case plans.BlockColumn():
+            return "a block in an expression"
 
 
 def _format_ranking(rank: plans.Rank) -> str:
