@@ -59,10 +59,14 @@ def _find_stages(parts: PatternParts, steps: Sequence[Step]) -> Mapping[str, _St
     }
     own = [each.variable for each in parts.nodes]
     stages = dict(introduced)
+    # The first step that uses each variable.
+    first_uses: dict[str, _Stage] = {}
+    for stage, step in enumerate(steps, 1):
+        for name in used_variables_of(step):
+            first_uses.setdefault(name, stage)
     for group in _find_groups(own, parts.traversals):
         stage = _find_group_stage(group, parts, introduced)
-        used = frozenset().union(*map(used_variables_of, steps[:stage]))
-        if used & group.variables:
+        if any(first_uses.get(name, len(steps) + 1) <= stage for name in group.variables):
             stage = 0
         stages.update(dict.fromkeys(group.variables, stage))
     edges = {each.edge_variable: each for each in parts.traversals if each.edge_variable}

@@ -105,7 +105,7 @@ class LateralBlock:
 class Let:
     """A variable with the value of an expression; null where an optional block has no match.
 
-    Everywhere else the name of a value is replaced by the expression.
+    Outside of such blocks the name of a value is replaced by the expression, unless that is long.
     """
 
     variable: str

@@ -89,7 +89,7 @@ def check_pattern(
     context: CheckContext, clauses: Sequence[ast.Clause], outer: Scope | None = None
 ) -> tuple[typed_reads.Pattern, Scope]:
     """The checked clauses of a block and the variables it binds."""
-    meant = resolve_ambiguities(context, clauses)
+    meant = resolve_ambiguities(context, clauses, () if outer is None else outer.list_value_names())
     scope = Scope(collect_declared_types(context, meant), outer)
     checked: list[typed_reads.Clause | None] = []
     walks: dict[int, CheckedTraversal] = {}
@@ -154,8 +154,7 @@ def _check_clause(
             pattern, inner = _check_block(context, scope, clause)
             return check_lateral(context, (scope, inner), pattern, clause)
         case ast.Let():
-            check_let(context, scope, clause)
-            return None
+            return check_let(context, scope, clause)
         case ast.ForEach():
             return check_for_each(context, scope, clause)
         case _:

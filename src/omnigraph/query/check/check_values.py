@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from omnigraph.query import ast, typed_reads, typed_tree
 from omnigraph.query.check.check_context import CheckContext
 from omnigraph.query.check.check_expressions import LeafRules, Refusal, check_expression, leaf_of
 from omnigraph.query.check.variable_scope import ANONYMOUS, Scope, ValueVariable, check_reserved
+from omnigraph.query.tree_walk import iter_subexpressions
 from omnigraph.schema.property_types import ListType, PropertyType
 
+# What a name may stand for: more than people write, and little enough to be repeated.
+_INLINED_PARTS_MAX = 64
 _VALUE = LeafRules(
     word=Refusal("T102", "is not a value here", "quote a text, or write '$v.name' for a property"),
     aggregate=Refusal("T7", "an aggregate cannot stand in 'match'"),
@@ -16,8 +21,12 @@ _VALUE = LeafRules(
 )
 
 
-def check_let(context: CheckContext, scope: Scope, let: ast.Let) -> None:
-    """`let $x = e`: from here on the name stands for the expression."""
+def check_let(context: CheckContext, scope: Scope, let: ast.Let) -> typed_reads.Let | None:
+    """`let $x = e`: from here on the name stands for the expression.
+
+    A long expression is bound to the rows: names that use each other twice would double it each
+    time.
+    """
     value = check_expression(context, let.value, leaf_of(context, scope, _VALUE))
     if isinstance(value, typed_tree.NodeValue):
         context.report_error(
@@ -30,7 +39,18 @@ def check_let(context: CheckContext, scope: Scope, let: ast.Let) -> None:
     elif value is not None and isinstance(value.type, PropertyType) and value.type.is_blob:
         context.report_error("T24", let.value.span, "a Blob cannot be read")
         value = None
-    _bind_value(context, scope, let.variable, value)
+    if value is None or not _is_long(value):
+        _bind_value(context, scope, let.variable, value)
+        return None
+    assert isinstance(value.type, PropertyType)
+    bound = typed_tree.BoundValue(let.variable.name, value.type)
+    is_new = _bind_value(context, scope, let.variable, bound)
+    return typed_reads.Let(bound.variable, value) if is_new else None
+
+
+def _is_long(value: typed_tree.Expr) -> bool:
+    parts = islice(iter_subexpressions(value), _INLINED_PARTS_MAX + 1)
+    return sum(1 for _ in parts) > _INLINED_PARTS_MAX
 
 
 def check_for_each(

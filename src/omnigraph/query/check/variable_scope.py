@@ -166,6 +166,10 @@ class Scope:
     def _iter_introduced(self) -> Iterator[Bound]:
         return (each for each in self.own.values() if each.name not in self.exported)
 
+    def list_value_names(self) -> list[str]:
+        """The names of values that can be seen from here."""
+        return [name for name in self.iter_names() if isinstance(self.peek(name), ValueVariable)]
+
     def iter_names(self) -> Iterator[str]:
         """Every name that can be seen from here and that a text can spell."""
         scope: Scope | None = self

@@ -109,7 +109,7 @@ def _format_stage(
         case plans.Unnest():
             return "'for'"
         case plans.Extend():
-            return "'let' inside 'optional'"
+            return "a long 'let', or one inside 'optional'"
         case plans.BlockColumn():
             return "a block in an expression"
 
