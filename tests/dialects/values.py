@@ -95,6 +95,8 @@ def from_json(value: Any, type_: PropertyType, *, is_strict: bool) -> Any:
 def to_json(value: Any, type_: ResultType, catalog: Catalog) -> Any:
     """A value of a result column or a property as JSON."""
     if isinstance(type_, NodeObject):
+        if value is None:
+            return None
         properties = catalog.nodes[type_.type_name].properties.values()
         return {"@id": value["@id"]} | {
             p.name: to_json(value[p.name], p.type, catalog)

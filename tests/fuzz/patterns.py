@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fuzz.values import COMPARISONS, SCALARS, Field, Scope, Values, an_id, literal
-from fuzz.world import EDGES, KEYS, MOODS, NODES, NUMERIC, VALUES
+from fuzz.world import EDGES, KEYS, MOODS, NODES, NUMERIC, TEXTUAL, VALUES
 
 _NAMES: Final = "abcdefgh"
 NODES_MAX: Final = 5
@@ -71,6 +71,8 @@ class Patterns:
                 "binding",
                 "search",
                 "again",
+                "lateral",
+                "value",
             )
         )
         is_full = len(clauses.scope.nodes) >= NODES_MAX
@@ -81,6 +83,10 @@ class Patterns:
                 return self._with(clauses, self.values.condition(clauses.scope))
             case "block":
                 return self._with(clauses, self._block(clauses.scope, depth=2))
+            case "lateral":
+                return self._lateral(clauses, depth=2)
+            case "value":
+                return self._valued(clauses)
             case "search":
                 return self._searched(clauses)
             case "again":
@@ -170,10 +176,8 @@ class Patterns:
         if self.pen.chance(15):
             inner = self._with(inner, self.values.comparison(scope))
         else:
-            inner = self._traversed(inner, scope.nodes)
-            for _ in range(self.pen.number(0, 2)):
-                inner = self._grown_inside(inner, depth)
-        body = "\n".join(("{", *inner.texts, "}"))
+            inner = self._inside(scope, depth)
+        body = _braced(inner)
         match self.pen.one_of(("not", "exists", "count", "value", "value")):
             case "count":
                 return f"count {body} {self.pen.one_of(COMPARISONS)} {self.pen.number(0, 3)}"
@@ -182,12 +186,83 @@ class Patterns:
             case word:
                 return f"{word} {body}"
 
+    def _inside(self, scope: Scope, depth: int) -> Clauses:
+        """What stands in a block: a traversal from a variable of the scope, and more."""
+        inner = self._traversed(Clauses((), scope), scope.nodes)
+        for _ in range(self.pen.number(0, 2)):
+            inner = self._grown_inside(inner, depth)
+        return inner
+
+    def _lateral(self, clauses: Clauses, depth: int) -> Clauses:
+        """A block whose variables can be seen after it."""
+        inner = self._inside(clauses.scope, depth)
+        word = self.pen.one_of(("optional", "optional", "each"))
+        text = f"{word} {_braced(inner)}{self._tail(inner.scope)}"
+        return Clauses((*clauses.texts, text), inner.scope)
+
+    def _valued(self, clauses: Clauses) -> Clauses:
+        """A name for a value, or for the items of a list."""
+        scope, name = clauses.scope, self._name("v")
+        if self.pen.chance(35):
+            value = self._block_value(scope)
+            found = self._with(clauses, f"let ${name} = {value.text}")
+            return Clauses(found.texts, scope.with_value(name, value.kind))
+        if self.pen.chance(50):
+            value = self.values.computed(scope)
+            found = self._with(clauses, f"let ${name} = {value.text}")
+            kind = "String" if value.kind in TEXTUAL else value.kind
+            return Clauses(found.texts, scope.with_value(name, kind))
+        lists = [(each.text, each.kind.strip("[]")) for each in scope.fields("[String]", "[I64]")]
+        lists.append(('["a", "b"]', "String"))
+        items, kind = self.pen.one_of(lists)
+        if self.pen.chance(50):
+            found = self._with(clauses, f"for ${name} in {items}")
+            return Clauses(found.texts, scope.with_value(name, kind))
+        place = self._name("i")
+        found = self._with(clauses, f"for ${name}, ${place} in {items}")
+        return Clauses(found.texts, scope.with_value(name, kind).with_value(place, "I64"))
+
+    def _block_value(self, scope: Scope) -> Field:
+        """A block as a value; it need not be about a variable of the scope."""
+        inner = self._inside(scope, 1)
+        body, about = _braced(inner), inner.scope.fields(*SCALARS)
+        key = self.pen.one_of(about).text
+        match self.pen.one_of(("exists", "count", "count", "aggregate", "aggregate", "by")):
+            case "exists":
+                return Field(f"exists {body}", "Bool")
+            case "count":
+                distinct = self.pen.one_of(("", f"(distinct {key})", f"({key})"))
+                return Field(f"count{distinct} {body}", "I64")
+            case "by":
+                value = self.pen.one_of(about)
+                kind = "String" if value.kind in TEXTUAL else value.kind
+                return Field(f"max_by({value.text}, {key}) {body}", kind)
+            case _:
+                function, subject = aggregate(self.values, inner.scope)
+                kind = {"count": "I64", "sum": "F64", "avg": "F64"}.get(function, subject.kind)
+                kind = "String" if kind in TEXTUAL else kind
+                return Field(f"{function}({subject.text}) {body}", kind)
+
+    def _tail(self, scope: Scope) -> str:
+        """The order and the limit of the matches of a block, or nothing."""
+        if self.pen.chance(40):
+            return ""
+        keys = self.pen.some([each.text for each in scope.fields(*SCALARS)], 2)
+        written = ", ".join(f"{key}{self.pen.one_of(('', ' desc'))}" for key in keys)
+        order = f" order {{ {written} }}" if keys else ""
+        offset = self.pen.one_of(("", "", " offset 1"))
+        return f"{order} limit {self.pen.one_of((1, 2, 1, 3, 0))}{offset}"
+
     def _grown_inside(self, clauses: Clauses, depth: int) -> Clauses:
-        match self.pen.one_of(("filter", "step", "block", "search")):
+        match self.pen.one_of(("filter", "step", "block", "search", "lateral", "value")):
             case "step" if len(clauses.scope.nodes) < NODES_MAX + 1:
                 return self._traversed(clauses, clauses.scope.nodes)
             case "block" if depth > 1:
                 return self._with(clauses, self._block(clauses.scope, depth - 1))
+            case "lateral" if depth > 1 and len(clauses.scope.nodes) < NODES_MAX:
+                return self._lateral(clauses, depth - 1)
+            case "value":
+                return self._valued(clauses)
             case "search":
                 return self._searched(clauses)
             case _:
@@ -219,6 +294,10 @@ class Patterns:
     def _name(self, prefix: str = "") -> str:
         self._used += 1
         return f"{prefix or _NAMES[(self._used * 5) % len(_NAMES)]}{self._used}"
+
+
+def _braced(inner: Clauses) -> str:
+    return "\n".join(("{", *inner.texts, "}"))
 
 
 def aggregate(values: Values, scope: Scope) -> tuple[str, Field]:

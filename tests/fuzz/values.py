@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from fuzz.pen import Pen
@@ -39,11 +39,15 @@ class Scope:
 
     def with_node(self, name: str, type_name: str) -> Scope:
         """The scope with one more node."""
-        return Scope({**self.nodes, name: type_name}, self.edges, self.values)
+        return replace(self, nodes={**self.nodes, name: type_name})
 
     def with_edge(self, name: str, types: tuple[str, ...]) -> Scope:
         """The scope with one more edge."""
-        return Scope(self.nodes, {**self.edges, name: types}, self.values)
+        return replace(self, edges={**self.edges, name: types})
+
+    def with_value(self, name: str, kind: Kind) -> Scope:
+        """The scope with one more name of a value."""
+        return replace(self, values={**self.values, name: kind})
 
     def fields(self, *kinds: Kind) -> list[Field]:
         """Everything that can be said, of some kinds or of all but texts to search in."""
@@ -59,6 +63,7 @@ class Scope:
             yield from (Field(f"${name}.{each}", kind) for each, kind in _shared(types).items())
             yield from (Field(f"${name}.@{each}", "String") for each in ("id", "src", "dst"))
             yield Field(f"${name}.@type", "String")
+        yield from (Field(f"${name}", kind) for name, kind in self.values.items())
 
 
 def _shared(types: tuple[str, ...]) -> dict[str, Kind]:
@@ -266,7 +271,8 @@ class Values:
     def _text_test(self, scope: Scope) -> str:
         subject = self.pen.one_of(scope.fields(*TEXTUAL))
         word = self.pen.one_of(("contains", "starts_with"))
-        return f"{subject.text} {word} {self.operand('String', scope)}"
+        # Between two variables the word would be an edge.
+        return f"({subject.text} {word} {self.operand('String', scope)})"
 
     def _membership(self, scope: Scope) -> str:
         lists = scope.fields("[String]", "[I64]")

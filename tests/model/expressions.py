@@ -40,6 +40,11 @@ def _known(function: Callable[..., bool], *operands: Any) -> bool | None:
     return None if None in operands else function(*operands)
 
 
+def _field(entity: Entity | None, name: str) -> Any:
+    """What an entity has; null where an optional block found none."""
+    return None if entity is None else entity[name]
+
+
 def edits(match: typed.TextMatch, params: Params) -> int:
     """How many edits a text predicate forgives."""
     default = 2 if match.function is TextFunction.FUZZY else 0
@@ -60,9 +65,10 @@ _MEANING: dict[type[typed.Expr], Callable[[Any, At], Any]] = {
     typed.Constant: lambda expr, _: expr.value,
     typed.ParameterValue: lambda expr, at: at.params[expr.name],
     typed.NowValue: lambda _, at: at.params[typed.NOW_NAME],
-    typed.PropertyValue: lambda expr, at: at.row[expr.variable][expr.property],
-    typed.SystemValue: lambda expr, at: at.row[expr.variable][f"@{expr.name}"],
+    typed.PropertyValue: lambda expr, at: _field(at.row[expr.variable], expr.property),
+    typed.SystemValue: lambda expr, at: _field(at.row[expr.variable], f"@{expr.name}"),
     typed.NodeValue: lambda expr, at: at.row[expr.variable],
+    typed.BoundValue: lambda expr, at: at.row[expr.variable],
     typed.ColumnValue: lambda expr, at: at.row[expr.name],
     typed.NearestScore: lambda _, at: at.row[SCORE],
     typed.Bm25Score: lambda _, at: at.row[SCORE],
@@ -74,7 +80,7 @@ _MEANING: dict[type[typed.Expr], Callable[[Any, At], Any]] = {
     typed.Substring: lambda expr, at: _known(operator.contains, at(expr.text), at(expr.part)),
     typed.Prefix: lambda expr, at: _known(str.startswith, at(expr.text), at(expr.prefix)),
     typed.TextMatch: lambda expr, at: search.matches(
-        at.row[expr.variable][expr.property], at(expr.query), edits(expr, at.params)
+        _field(at.row[expr.variable], expr.property), at(expr.query), edits(expr, at.params)
     ),
     typed.IsNull: lambda expr, at: (at(expr.operand) is None) != expr.is_negated,
     typed.Negation: lambda expr, at: _known(operator.not_, at(expr.operand)),

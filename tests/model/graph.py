@@ -63,8 +63,11 @@ class ModelGraph(Store):
         for found in self.read(source, params, now=params[typed.NOW_NAME]):  # type: ignore[arg-type]  # an instant
             row: Row = {}
             for column, value in found.items():
-                variable, _, name = column.partition(".")
-                row.setdefault(variable, {})[name] = value
+                variable, dot, name = column.partition(".")
+                if dot:
+                    row.setdefault(variable, {})[name] = value
+                else:
+                    row[variable.removeprefix("$")] = value
             rows.append(row)
         return rows
 

@@ -14,8 +14,8 @@ from omnigraph.query import logical_plan as plan
 from omnigraph.query import tree_walk
 from omnigraph.query import typed_tree as typed
 from omnigraph.query.ast import SetOperator
-from omnigraph.query.limit_binding import bind_limit, read_limit
-from omnigraph.query.typed_reads import edge_type_column_of
+from omnigraph.query.limit_binding import bind_limit, read_counts, read_limit
+from omnigraph.query.typed_reads import OrderKey, edge_type_column_of
 from omnigraph.schema.property_types import VectorType
 
 Embed = Callable[[str, int], Sequence[float]]
@@ -69,7 +69,9 @@ class Reader:
                 for part in tree_walk.iter_subexpressions(expr):
                     if isinstance(part, typed.TextMatch):
                         expressions.edits(part, self._params)
-            if isinstance(operator, plan.Exists | plan.CompareBlock):
+            if isinstance(operator, plan.Lateral):
+                read_counts(operator.limit, operator.offset, self._params)
+            if isinstance(operator, tree_walk.BLOCKS):
                 self.check_options(operator.block)
 
     def rows(self, operator: plan.Operator, outer: Row) -> Iterable[Row]:
@@ -112,6 +114,8 @@ class Reader:
 
     def expand(self, op: plan.Expand, rows: Iterable[Row]) -> Iterator[Row]:
         for row in rows:
+            if None in (row[op.source], row.get(op.target, "")):
+                continue
             start = row[op.source]["@id"]
             ends = self._hops(op, start) if op.edge_variable else self._reached(op, start)
             for target, edge in ends:
@@ -164,9 +168,32 @@ class Reader:
             if expressions.compare(op.op, found, self._value(op.value, row)):
                 yield row
 
+    def lateral(self, op: plan.Lateral, rows: Iterable[Row]) -> Iterator[Row]:
+        cut = read_counts(op.limit, op.offset, self._params)
+        end = None if cut.count is None else cut.offset + cut.count
+        nulls: Row = dict.fromkeys(tree_walk.bound_variables_of(op))
+        for row in rows:
+            found = self._sorted(self.rows(op.block, row), op.keys)[cut.offset : end]
+            yield from found or ([row | nulls] if op.is_optional else [])
+
+    def unnest(self, op: plan.Unnest, rows: Iterable[Row]) -> Iterator[Row]:
+        for row in rows:
+            for place, item in enumerate(self._value(op.items, row) or ()):
+                yield row | {op.variable: item} | ({op.position: place} if op.position else {})
+
+    def extend(self, op: plan.Extend, rows: Iterable[Row]) -> Iterator[Row]:
+        return (row | {op.variable: self._value(op.value, row)} for row in rows)
+
+    def blockcolumn(self, op: plan.BlockColumn, rows: Iterable[Row]) -> Iterator[Row]:
+        for row in rows:
+            found = list(self.rows(op.block, row))
+            value = bool(found) if op.value is None else self._of_group(op.value, found)
+            yield row | {op.variable: value}
+
     def rank(self, op: plan.Rank, rows: Iterable[Row]) -> list[Row]:
-        score, rows = op.score, list(rows)
+        score = op.score
         variable = score.first.variable if isinstance(score, typed.RrfScore) else score.variable
+        rows = [row for row in rows if row[variable] is not None]
         nodes = {row[variable]["@id"]: row[variable] for row in rows}
         if isinstance(score, typed.RrfScore):
             k = expressions.option(score.k, self._params, default=_RRF_K, minimum=1)
@@ -210,8 +237,11 @@ class Reader:
         return None
 
     def sort(self, op: plan.Sort, rows: Iterable[Row]) -> list[Row]:
+        return self._sorted(rows, op.keys)
+
+    def _sorted(self, rows: Iterable[Row], keys: Iterable[OrderKey]) -> list[Row]:
         rows = list(rows)
-        for key in reversed(op.keys):
+        for key in reversed(tuple(keys)):
             rows.sort(key=partial(self._sort_key, key.value), reverse=key.is_descending)
         return rows
 

@@ -141,6 +141,7 @@ def act(graph: Store, action: typed.Action, rows: list[Row], params: Params) -> 
     if isinstance(action, typed.WriteEach):
         return [_write_each(graph, action, rows, params)]
     batches: list[Batch] = []
+    rows = [row for row in rows if row[action.variable]["@id"] is not None]
     for name in action.types:
         type_ = (graph.catalog.edges if action.is_edge else graph.catalog.nodes)[name]
         own = [row for row in rows if row[action.variable].get("@type", name) == name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +16,7 @@ from omnigraph.execution.operators.checked_ints import (
     choose_at,
     concatenate_weights,
 )
+from omnigraph.execution.query_budget import Budget
 from omnigraph.execution.sorted_arrays import pack_pairs, sort_distinct_pairs, unpack_pairs
 from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
 from omnigraph.rows.group_aggregates import Groups, make_single_group
@@ -45,9 +46,10 @@ class BoundEdges:
 class Batch:
     """Rows that bind variables; what nothing above reads any more may be left out.
 
-    `outer` says, inside a correlated block, which row of the input of the block each row extends.
-    `scores` holds the score of each row once a rank has given it, under its expression's type.
-    `weights` say how many matches each row stands for; without them, each stands for one.
+    `values` are those of variables that are neither nodes nor edges. `outer` says, inside a
+    correlated block, which row of the input of the block each row extends. `scores` holds the score
+    of each row once a rank has given it, under its expression's type. `weights` say how many
+    matches each row stands for; without them, each stands for one.
     """
 
     num_rows: int
@@ -56,6 +58,7 @@ class Batch:
     outer: RowIndices | None = None
     scores: pa.Array | None = None
     weights: Weights | None = None
+    values: Mapping[str, pa.Array] = field(default_factory=dict)
 
     def take(self, places: RowIndices) -> Batch:
         """Some rows, in the order of the places."""
@@ -66,12 +69,17 @@ class Batch:
             None if self.outer is None else self.outer.take(places),
             None if self.scores is None else self.scores.take(pa.array(places)),
             None if self.weights is None else self.weights.take(places),
+            self._take_values(places) if self.values else self.values,
         )
+
+    def _take_values(self, places: RowIndices) -> dict[str, pa.Array]:
+        chosen = pa.array(places)
+        return {name: each.take(chosen) for name, each in self.values.items()}
 
 
 def prune_variables(batch: Batch, kept: KeptVariables) -> Batch:
     """The rows without the variables that nothing reads any more."""
-    if kept is None or kept.issuperset((*batch.nodes, *batch.edges)):
+    if kept is None or kept.issuperset((*batch.nodes, *batch.edges, *batch.values)):
         return batch
     return Batch(
         batch.num_rows,
@@ -80,6 +88,7 @@ def prune_variables(batch: Batch, kept: KeptVariables) -> Batch:
         batch.outer,
         batch.scores,
         batch.weights,
+        {name: values for name, values in batch.values.items() if name in kept},
     )
 
 
@@ -88,6 +97,7 @@ def add_variables(
     *,
     nodes: Mapping[str, DenseIds] | None = None,
     edges: Mapping[str, BoundEdges] | None = None,
+    values: Mapping[str, pa.Array] | None = None,
     kept: KeptVariables = None,
 ) -> Batch:
     """The rows with more variables, as far as anything reads them."""
@@ -102,6 +112,7 @@ def add_variables(
         batch.outer,
         batch.scores,
         batch.weights,
+        {**batch.values, **{name: each for name, each in (values or {}).items() if is_kept(name)}},
     )
 
 
@@ -122,6 +133,7 @@ def slice_batch(batch: Batch, start: int, end: int) -> Batch:
         None if batch.outer is None else batch.outer[start:end],
         None if batch.scores is None else batch.scores.slice(start, end - start),
         None if batch.weights is None else batch.weights.take(np.arange(start, end)),
+        {name: values.slice(start, end - start) for name, values in batch.values.items()},
     )
 
 
@@ -146,6 +158,7 @@ def concatenate_batches(batches: Sequence[Batch]) -> Batch:
         np.concatenate(outers) if outers else None,
         pa.concat_arrays(scores) if scores else None,
         _concatenate_weights(batches),
+        {name: pa.concat_arrays([each.values[name] for each in batches]) for name in first.values},
     )
 
 
@@ -153,6 +166,28 @@ def _concatenate_weights(batches: Sequence[Batch]) -> Weights | None:
     if all(each.weights is None for each in batches):
         return None
     return concatenate_weights([(each.weights or Weights(), each.num_rows) for each in batches])
+
+
+def collect_batches(batches: Iterable[Batch], budget: Budget, *, limit: int | None = None) -> Batch:
+    """All rows of batches, or the first of them, in one."""
+    found: list[Batch] = []
+    held = rows = 0
+    try:
+        for batch in batches:
+            nbytes = batch.num_rows * count_row_bytes(batch)
+            budget.allocate(nbytes)
+            held += nbytes
+            rows += batch.num_rows
+            found.append(batch)
+            if limit is not None and rows >= limit:
+                break
+        parts = [each for each in found if each.num_rows] or found[:1]
+        if len(parts) > 1:
+            budget.require_memory(held)
+        batch = concatenate_batches(parts)
+    finally:
+        budget.release(held)
+    return batch if limit is None or rows <= limit else slice_batch(batch, 0, limit)
 
 
 def multiply_weights(batch: Batch, more: Weights) -> Batch:
@@ -185,21 +220,46 @@ def sum_weights(batches: Sequence[Batch]) -> Weights:
     return weights
 
 
+def find_bound_rows(batch: Batch, variable: str) -> npt.NDArray[np.bool_]:
+    """Which rows have a variable that an optional block may have left out; a value may be null."""
+    if variable in batch.values:
+        return np.ones(batch.num_rows, np.bool_)
+    numbers = batch.nodes.get(variable)
+    found = batch.edges[variable].dense_ids if numbers is None else numbers
+    is_bound: npt.NDArray[np.bool_] = found >= 0
+    return is_bound
+
+
 def number_rows(batch: Batch) -> Batch:
     """The rows of a batch as the rows around a block, each of them by its place."""
-    return Batch(batch.num_rows, batch.nodes, batch.edges, np.arange(batch.num_rows))
+    return Batch(
+        batch.num_rows,
+        batch.nodes,
+        batch.edges,
+        np.arange(batch.num_rows),
+        values=batch.values,
+    )
+
+
+def select_variables(batch: Batch, names: frozenset[str]) -> Batch:
+    """Some variables of the rows around a block, each row by its place."""
+    return number_rows(
+        prune_variables(Batch(batch.num_rows, batch.nodes, batch.edges, values=batch.values), names)
+    )
 
 
 def count_row_bytes(batch: Batch) -> int:
     """How many bytes a row takes."""
     places = _INDEX_BYTES * ((batch.outer is not None) + (batch.scores is not None))
+    own: int = sum(each.nbytes for each in batch.values.values())
+    places += own // max(batch.num_rows, 1)
     return _NODE_BYTES * len(batch.nodes) + _EDGE_BYTES * len(batch.edges) + places
 
 
 def without_repetitions(batch: Batch) -> Batch:
     """The distinct rows of a block, if they are cheap to find; else all of them."""
     assert batch.outer is not None
-    if batch.edges or len(batch.nodes) > 1:
+    if batch.edges or batch.values or len(batch.nodes) > 1:
         return batch
     if not batch.nodes:
         found: RowIndices = np.flatnonzero(np.bincount(batch.outer))

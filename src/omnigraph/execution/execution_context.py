@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.execution.batch import Batch, BoundEdges
+from omnigraph.execution.batch import Batch, BoundEdges, find_bound_rows
 from omnigraph.execution.query_budget import Budget
 from omnigraph.execution.search import FieldRef, search_nodes
 from omnigraph.execution.sorted_arrays import find_distinct
@@ -59,6 +59,8 @@ class ExecutionContext:
     # The types of the variables of the plan and its blocks.
     nodes_of: Mapping[str, str] = field(default_factory=dict)
     edges_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # Those that a row may lack, which it then has the number -1 for.
+    nullable: frozenset[str] = frozenset()
 
     def rows_of(self, batch: Batch) -> BatchRows:
         """Rows as expressions see them."""
@@ -83,6 +85,9 @@ class BatchRows:
 
     def get_property(self, variable: str, name: str) -> pa.Array:
         """The values of a property; that of a bound selection is united over its members."""
+        if (known := self._take_bound(variable)) is not None:
+            rows, places = known
+            return flatten_chunks(rows.get_property(variable, name)).take(places)
         numbers = self.batch.nodes.get(variable)
         if numbers is not None:
             nodes = self.context.source.get_nodes(self.context.nodes_of[variable])
@@ -91,6 +96,9 @@ class BatchRows:
 
     def get_system_field(self, variable: str, name: SystemName) -> pa.Array:
         """The values of a system field."""
+        if (known := self._take_bound(variable)) is not None:
+            rows, places = known
+            return flatten_chunks(rows.get_system_field(variable, name)).take(places)
         numbers = self.batch.nodes.get(variable)
         if numbers is not None:
             return self.context.source.get_nodes(self.context.nodes_of[variable]).fetch_ids(numbers)
@@ -107,6 +115,25 @@ class BatchRows:
             case SystemName.DST:
                 return self._fetch_edge_values(variable, self._fetch_target_ids)
 
+    def get_column(self, name: str) -> pa.Array:
+        """The values of a variable that is bound to values."""
+        return self.batch.values[name]
+
+    def _take_bound(self, variable: str) -> tuple[BatchRows, pa.Array] | None:
+        """The rows that have a variable, and for each row its place among them, or null."""
+        if variable not in self.context.nullable:
+            return None
+        is_bound = find_bound_rows(self.batch, variable)
+        if is_bound.all():
+            return None
+        numbers = self.batch.nodes.get(variable)
+        places = np.flatnonzero(is_bound)
+        own = Batch(len(places), {} if numbers is None else {variable: numbers.take(places)})
+        if numbers is None:
+            own = replace(own, edges={variable: self.batch.edges[variable].take(places)})
+        at = np.cumsum(is_bound) - 1
+        return BatchRows(self.context, own), pa.array(at, mask=~is_bound)
+
     def take(self, places: RowIndices) -> BatchRows:
         """Some of the rows."""
         return BatchRows(self.context, self.batch.take(places))
@@ -115,6 +142,8 @@ class BatchRows:
         """Where a condition about nodes is true, if there is a faster way than values by row."""
         self.context.budget.check_interrupts()
         names = variables_of(condition)
+        if names & self.context.nullable:
+            return self._evaluate_nullable(condition, params)
         if names and names <= self.batch.nodes.keys():
             found = None
             if len(names) == 1:
@@ -125,6 +154,22 @@ class BatchRows:
             if found is not None:
                 return found
         return self._evaluate_parts(condition, params)
+
+    def _evaluate_nullable(self, condition: Expr, params: Params) -> Mask | None:
+        """A condition on what a row may lack: a text that is not there has no word."""
+        if not isinstance(condition, TextMatch):
+            return self._evaluate_parts(condition, params)
+        mask = find_bound_rows(self.batch, condition.variable)
+        rows = self.take(np.flatnonzero(mask))
+        mask[mask] = rows.evaluate_bound(condition, params)
+        return mask
+
+    def evaluate_bound(self, condition: TextMatch, params: Params) -> Mask:
+        """Where a text has words; each row has the variable."""
+        found = None
+        if condition.variable in self.batch.nodes:
+            found = self._evaluate_nodes(condition.variable, condition, params)
+        return evaluate_truth(condition, self, params) if found is None else found
 
     def _evaluate_nodes(self, variable: str, condition: Expr, params: Params) -> Mask | None:
         numbers, type_name = self.batch.nodes[variable], self.context.nodes_of[variable]

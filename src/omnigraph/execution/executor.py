@@ -97,7 +97,14 @@ class QueryExecutor:
         embed = None if self._embed is None else TimedEmbedder(self._embed, budget)
         variables = query.variables
         return ExecutionContext(
-            view, source, params, budget, embed, variables.nodes, variables.edges
+            view,
+            source,
+            params,
+            budget,
+            embed,
+            variables.nodes,
+            variables.edges,
+            variables.nullable,
         )
 
 

@@ -120,8 +120,9 @@ T112 a function cannot take an argument of this type
 T113 values have no common type
 T114 a pattern cannot be matched, or is not constant
 T116 a variable was not carried by `with`
-T117 a value is used as a node or an edge
+T117 a value stands where a node or an edge is needed
 T119 the columns of combined reads differ
+T120 `for` goes through a list, and this is not one
 T121 a limit or an offset is not a number of rows
 T123 a verb needs a type with a key
 T124 what is updated or deleted is not an entity
@@ -155,7 +156,9 @@ L316 digits beyond milliseconds are cut off
 L317 a bare `contains` between variables is read as a filter
 L318 an alias orders rows after `nearest`
 L320 an insert may replace an entity whole
+L321 `each` has no tail, so it is the same as its clauses
 L322 a value that has a name is not used
+L323 a clause after an optional block drops the rows that the block keeps
 """
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import assert_never
 
 from omnigraph.lang.text_printer import quote_string
 from omnigraph.query.ast import (
+    AggregateBlock,
     AggregateCall,
     AllRows,
     And,
@@ -14,6 +16,7 @@ from omnigraph.query.ast import (
     Arithmetic,
     ArithmeticOp,
     Binding,
+    BlockValue,
     Bm25,
     BooleanLiteral,
     BranchCreate,
@@ -22,17 +25,22 @@ from omnigraph.query.ast import (
     BranchMerge,
     BranchStatement,
     Case,
+    Clause,
     Comparison,
     Computation,
     DateLiteral,
     DateTimeLiteral,
     EdgeName,
+    ExistsBlock,
     Expr,
     Filter,
     FloatLiteral,
+    ForEach,
     FunctionCall,
     Identifier,
     IntegerLiteral,
+    LateralBlock,
+    Let,
     ListLiteral,
     Literal,
     Membership,
@@ -40,6 +48,7 @@ from omnigraph.query.ast import (
     NamedEdges,
     Nearest,
     Not,
+    NotBlock,
     Now,
     NullLiteral,
     NullTest,
@@ -85,6 +94,8 @@ def print_expr(expr: Expr) -> str:
             return _print_name(expr)
         case FunctionCall() | Case() | Minus() | Arithmetic():
             return _print_computation(expr)
+        case BlockValue():
+            return _print_block_value(expr)
         case NullLiteral() | AllRows():
             return "null" if isinstance(expr, NullLiteral) else "*"
         case _:
@@ -176,6 +187,14 @@ def _print_call(expr: RankCall | AggregateCall | TextPredicate | Now) -> str:
             assert_never(expr)
 
 
+def _print_block_value(expr: BlockValue) -> str:
+    if expr.call is not None:
+        head = _print_aggregate(expr.call)
+    else:
+        head = "exists" if expr.function is None else str(expr.function)
+    return f"{head} {{ {print_clauses(expr.clauses)} }}"
+
+
 def _print_aggregate(call: AggregateCall) -> str:
     inner = ("distinct " if call.is_distinct else "") + _print_arguments(call.argument, call.second)
     if call.order:
@@ -226,6 +245,61 @@ def _print_literal(expr: Literal) -> str:
 
 
 # ---- clauses, items, parameters ----
+
+
+def print_clauses(clauses: Iterable[Clause]) -> str:
+    """The clauses of a block on one line."""
+    return "; ".join(map(print_clause, clauses))
+
+
+def print_clause(clause: Clause) -> str:
+    """A clause on one line."""
+    match clause:
+        case Binding(matches=matches):
+            members = ", ".join(
+                f"{each.property.text}: {print_expr(each.value)}" for each in matches
+            )
+            return print_binding_head(clause) + (f" {{ {members} }}" if members else "")
+        case Traversal():
+            return print_traversal(clause)
+        case Filter():
+            return print_filter(clause)
+        case Let(variable, value):
+            return f"let ${variable.name} = {print_expr(value)}"
+        case ForEach(variable, position, items):
+            second = "" if position is None else f", ${position.name}"
+            return f"for ${variable.name}{second} in {print_expr(items)}"
+        case NotBlock() | ExistsBlock() | AggregateBlock() | LateralBlock():
+            head, tail = print_block_frame(clause)
+            return f"{head} {{ {print_clauses(clause.clauses)} }}{tail}"
+        case _:
+            assert_never(clause)
+
+
+def print_block_frame(
+    clause: NotBlock | ExistsBlock | AggregateBlock | LateralBlock,
+) -> tuple[str, str]:
+    """What stands before and after the braces of a block."""
+    match clause:
+        case NotBlock():
+            return "not", ""
+        case ExistsBlock():
+            return "exists", ""
+        case AggregateBlock(function, argument, _, op, value):
+            head = str(function) if argument is None else f"{function}({print_expr(argument)})"
+            return head, f" {op} {_print_within(value, _SUM)}"
+        case LateralBlock(order=order, limit=limit, offset=offset):
+            keys = ", ".join(map(print_order_key, order))
+            tail = f" order {{ {keys} }}" if keys else ""
+            tail += "" if limit is None else f" limit {print_count(limit)}"
+            return clause.word, tail + ("" if offset is None else f" offset {print_count(offset)}")
+        case _:
+            assert_never(clause)
+
+
+def print_count(count: int | Variable) -> str:
+    """A number of rows."""
+    return str(count) if isinstance(count, int) else print_expr(count)
 
 
 def print_filter(clause: Filter) -> str:

@@ -24,8 +24,15 @@ NO_LIMIT = LimitBinding()
 
 def read_limit(limit: ParameterLimit, params: Mapping[str, Value]) -> LimitBinding:
     """What the parameters of a request say; null means all rows. Raises `ParameterError`."""
-    count = _read_count("limit", limit.count, params)
-    return LimitBinding(count, _read_count("offset", limit.offset, params) or 0)
+    return read_counts(limit.count, limit.offset, params)
+
+
+def read_counts(
+    count: RowCount | None, offset: RowCount | None, params: Mapping[str, Value]
+) -> LimitBinding:
+    """What a limit and an offset are in a request. Raises `ParameterError`."""
+    rows = _read_count("limit", count, params)
+    return LimitBinding(rows, _read_count("offset", offset, params) or 0)
 
 
 def bind_limit(plan: ReadPlan, binding: LimitBinding) -> ReadPlan:

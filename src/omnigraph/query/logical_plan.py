@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from omnigraph.query.ast import AggregateFunction, CompareOp, SetOperator
 from omnigraph.query.typed_reads import Column, EdgeStep, OrderKey
 from omnigraph.query.typed_tree import (
+    AggregateValue,
     Expr,
     Mutation,
     Parameter,
@@ -130,6 +131,57 @@ class CompareBlock:
 
 
 @dataclass(frozen=True, slots=True)
+class Lateral:
+    """Each input row with each row of the block, whose variables are bound from then on.
+
+    With a limit or an offset, with those alone that are so far among the rows of this input row, in
+    the order of the keys. When optional, an input row without any stays, the block's variables
+    null: such a variable is a value like any other, but no traversal leads from or to it.
+    """
+
+    input: Operator
+    block: Operator
+    is_optional: bool
+    keys: tuple[OrderKey, ...] = ()
+    limit: RowCount | None = None
+    offset: RowCount | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it may leave rows of the block out."""
+        return self.limit is not None or bool(self.offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Unnest:
+    """Each input row with each item of a list, in its order; a null list has none."""
+
+    input: Operator
+    variable: str
+    position: str | None
+    items: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Extend:
+    """Each input row with a value."""
+
+    input: Operator
+    variable: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class BlockColumn:
+    """Each input row with an aggregate over the rows of a block, or whether it has one."""
+
+    input: Operator
+    block: Operator
+    variable: str
+    value: AggregateValue | None
+
+
+@dataclass(frozen=True, slots=True)
 class Rank:
     """Scores rows and keeps those that have a score.
 
@@ -210,6 +262,10 @@ Operator = (
     | Filter
     | Exists
     | CompareBlock
+    | Lateral
+    | Unnest
+    | Extend
+    | BlockColumn
     | Rank
     | Aggregate
     | Having

@@ -18,7 +18,6 @@ from omnigraph.query.logical_plan import (
     Exists,
     Expand,
     Filter,
-    Leaf,
     Operator,
     Scan,
     Unit,
@@ -50,7 +49,7 @@ class PatternParts:
     tests: tuple[Test, ...] = ()
 
 
-def assemble_pattern(leaf: Leaf, parts: PatternParts) -> Operator:
+def assemble_pattern(leaf: Operator, parts: PatternParts) -> Operator:
     """The operators that match the parts; variables of none of them come with the leaf."""
     assembly = _Assembly(leaf, parts)
     assembly.bind(*_list_outer_variables(parts))
@@ -73,7 +72,7 @@ def _list_outer_variables(parts: PatternParts) -> list[str]:
 class _Assembly:
     """A plan being put together."""
 
-    def __init__(self, leaf: Leaf, parts: PatternParts) -> None:
+    def __init__(self, leaf: Operator, parts: PatternParts) -> None:
         self.operator: Operator = leaf
         self.bound: set[str] = set()
         self._parts = parts

@@ -9,10 +9,14 @@ from typing import Any, assert_never
 from omnigraph.query.typed_reads import (
     AggregateBlock,
     Binding,
+    BlockColumn,
     CheckedQuery,
     Column,
     Condition,
     ExistsBlock,
+    ForEach,
+    LateralBlock,
+    Let,
     Pattern,
     Read,
     Traversal,
@@ -153,7 +157,7 @@ def _describe_column(column: Column) -> Field:
 
 def _build_field(name: str, type_: ResultType, *, is_nullable: bool | None = None) -> Field:
     if isinstance(type_, NodeObject):
-        return Field(name, "object", None, None, bool(is_nullable))
+        return Field(name, "object", None, None, type_.is_nullable or bool(is_nullable))
     nullable = type_.is_nullable if is_nullable is None else is_nullable
     match type_.value:
         case ScalarType(scalar):
@@ -223,9 +227,9 @@ def _iter_pattern_uses(pattern: Pattern, catalog: Catalog) -> Iterator[TypeUse]:
                 )
                 for step in clause.steps:
                     yield from _list_edge_uses(catalog.edges[step.edge_type])
-            case ExistsBlock() | AggregateBlock():
+            case ExistsBlock() | AggregateBlock() | LateralBlock() | BlockColumn():
                 yield from _iter_pattern_uses(clause.pattern, catalog)
-            case Condition():
+            case Condition() | Let() | ForEach():
                 pass
             case _:
                 assert_never(clause)

@@ -11,7 +11,7 @@ _INSERT = "'upsert' changes a node that has the same key, or inserts one; 'creat
 _KEYWORDS = (
     *("query", "match", "return", "order", "limit", "as", "asc", "desc"),
     *("and", "or", "not", "in", "is", "null", "contains", "starts_with", "true", "false"),
-    *("exists", "count", "sum", "avg", "min", "max"),
+    *("exists", "optional", "each", "count", "sum", "avg", "min", "max"),
     *("insert", "create", "upsert", "replace", "update", "delete", "set", "where"),
 )
 
@@ -54,8 +54,7 @@ VALUE_HINTS = {
 CLAUSE_HINTS = {
     ",": "clauses are separated by blanks, line ends or ';'",
     "and": "a block is a clause of its own; clauses stand one after the other and must all hold",
-    "or": "a block is a clause of its own and cannot be joined by 'or'",
-    "optional": "there is no optional match: each clause must hold",
+    "or": "'not { … }' is a clause of its own: in a condition write 'not exists { … }'",
     "where": "a condition stands in 'match' without a keyword",
     "filter": "a condition stands in 'match' without a keyword",
     "forall": "write 'not { … }' with the opposite condition",
@@ -70,5 +69,5 @@ TARGET_HINTS = {
 # Bare words that the grammar takes for names, and that no value is called.
 WORD_HINTS = {
     "distinct": "write 'return distinct { … }', or count(distinct $v.property)",
-    **{word: CLAUSE_HINTS[word] for word in ("where", "optional")},
+    **{word: CLAUSE_HINTS[word] for word in ("where",)},
 }

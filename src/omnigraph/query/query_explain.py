@@ -10,11 +10,14 @@ from typing import assert_never
 from omnigraph.lang.text_printer import quote_string
 from omnigraph.query.logical_plan import (
     Aggregate,
+    BlockColumn,
     CompareBlock,
     Exists,
     Expand,
+    Extend,
     Filter,
     Having,
+    Lateral,
     Limit,
     Operator,
     Outer,
@@ -26,15 +29,17 @@ from omnigraph.query.logical_plan import (
     Sort,
     StageRows,
     Unit,
+    Unnest,
 )
-from omnigraph.query.tree_walk import chain_of, iter_children
-from omnigraph.query.typed_reads import Column, EdgeStep
+from omnigraph.query.tree_walk import BLOCKS, chain_of, iter_children
+from omnigraph.query.typed_reads import Column, EdgeStep, OrderKey
 from omnigraph.query.typed_tree import (
     STAGE_PREFIX,
     AggregateValue,
     AllOf,
     AnyOf,
     Bm25Score,
+    BoundValue,
     ColumnValue,
     Compare,
     Constant,
@@ -91,7 +96,7 @@ def explain_plan(plan: ReadPlan) -> tuple[ExplainRow, ...]:
         tree, root = trees.popleft()
         for depth, operator in enumerate(reversed(chain_of(root))):
             detail = format_operator(operator)
-            if isinstance(operator, Exists | CompareBlock):
+            if isinstance(operator, BLOCKS):
                 blocks += 1
                 name = f"block {blocks}"
                 trees.append((name, operator.block))
@@ -128,13 +133,13 @@ def format_operator(operator: Operator) -> str:
     match operator:
         case Unit() | Outer() | StageRows():
             return _format_leaf_rows(operator)
-        case Scan() | Expand():
+        case Scan() | Expand() | Unnest() | Extend():
             return _format_binding(operator)
         case Filter():
             return format_expression(operator.condition)
         case Having():
             return _join_operands(" and ", operator.conditions)
-        case Exists() | CompareBlock():
+        case Exists() | CompareBlock() | Lateral() | BlockColumn():
             return _format_block(operator)
         case Rank():
             window = "" if operator.window is None else f" window {operator.window}"
@@ -142,27 +147,36 @@ def format_operator(operator: Operator) -> str:
         case Aggregate() | Project():
             return ", ".join(map(_format_column, operator.columns))
         case Sort():
-            return ", ".join(
-                format_expression(key.value) + (" desc" if key.is_descending else "")
-                for key in operator.keys
-            )
+            return _format_keys(operator.keys)
         case Limit() | ParameterLimit():
             return _format_limit(operator)
         case _:
             assert_never(operator)
 
 
-def _format_limit(limit: Limit | ParameterLimit) -> str:
-    def show(count: RowCount) -> str:
-        return str(count) if isinstance(count, int) else format_expression(count)
+def _format_keys(keys: Iterable[OrderKey]) -> str:
+    return ", ".join(
+        format_expression(key.value) + (" desc" if key.is_descending else "") for key in keys
+    )
 
-    parts = [] if limit.count is None else [show(limit.count)]
-    parts += [f"offset {show(limit.offset)}"] if limit.offset else []
+
+def _format_limit(limit: Limit | ParameterLimit) -> str:
+    parts = [] if limit.count is None else [_format_count(limit.count)]
+    parts += [f"offset {_format_count(limit.offset)}"] if limit.offset else []
     return " ".join(parts)
 
 
-def _format_binding(operator: Scan | Expand) -> str:
+def _format_count(count: RowCount) -> str:
+    return str(count) if isinstance(count, int) else format_expression(count)
+
+
+def _format_binding(operator: Scan | Expand | Unnest | Extend) -> str:
     match operator:
+        case Unnest(variable=variable, position=position, items=items):
+            names = f"${variable}" if position is None else f"${variable}, ${position}"
+            return f"{names} in {format_expression(items)}"
+        case Extend(variable=variable, value=value):
+            return f"${variable} = {format_expression(value)}"
         case Scan():
             parts = [f"${operator.variable}: {operator.type_name}"]
         case Expand():
@@ -192,11 +206,24 @@ def _format_step(step: EdgeStep, expand: Expand) -> str:
     return f"<-{step.edge_type}" if step.is_reversed else f"{step.edge_type}->"
 
 
-def _format_block(operator: Exists | CompareBlock) -> str:
+def _format_block(operator: Exists | CompareBlock | Lateral | BlockColumn) -> str:
+    if isinstance(operator, Lateral):
+        return _format_lateral(operator)
+    if isinstance(operator, BlockColumn):
+        value = "has a row" if operator.value is None else format_expression(operator.value)
+        return f": ${operator.variable} = {value}"
     if isinstance(operator, Exists):
         return " has no row" if operator.is_negated else " has a row"
     argument = "" if operator.argument is None else f"({format_expression(operator.argument)})"
     return f": {operator.function}{argument} {operator.op} {format_expression(operator.value)}"
+
+
+def _format_lateral(operator: Lateral) -> str:
+    kind = " optional" if operator.is_optional else " each"
+    order = f"; order {_format_keys(operator.keys)}" if operator.keys else ""
+    limit = "" if operator.limit is None else f"; limit {_format_count(operator.limit)}"
+    offset = f"; offset {_format_count(operator.offset)}" if operator.offset else ""
+    return f"{kind}{order}{limit}{offset}"
 
 
 def _format_column(column: Column) -> str:
@@ -272,6 +299,7 @@ def _format_leaf(
     | PropertyValue
     | SystemValue
     | NodeValue
+    | BoundValue
     | ColumnValue,
 ) -> str:
     match expr:
@@ -286,7 +314,7 @@ def _format_leaf(
             return f"${name}" if is_value else f"${variable}.{name}"
         case SystemValue(variable, field):
             return f"${variable}.@{field}"
-        case NodeValue(variable):
+        case NodeValue(variable) | BoundValue(variable):
             return f"${variable}"
         case ColumnValue(name):
             return name

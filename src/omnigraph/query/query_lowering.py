@@ -8,17 +8,21 @@ outside, or with one of another block, gets another name here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from omnigraph.lang.diagnostics import Poll
+from omnigraph.query import typed_reads
 from omnigraph.query.group_lowering import GroupLowering
 from omnigraph.query.logical_plan import (
+    BlockColumn,
     CompareBlock,
     Exists,
     Expand,
+    Extend,
     Filter,
+    Lateral,
     Leaf,
     Limit,
     Operator,
@@ -33,14 +37,15 @@ from omnigraph.query.logical_plan import (
     StageEntity,
     StageRows,
     Unit,
+    Unnest,
 )
 from omnigraph.query.pattern_assembly import (
     NO_INPUT,
     PatternNode,
     PatternParts,
     Test,
-    assemble_pattern,
 )
+from omnigraph.query.pattern_stages import Step, assemble_stages
 from omnigraph.query.tree_walk import rename_variables
 from omnigraph.query.typed_reads import (
     AggregateBlock,
@@ -49,6 +54,9 @@ from omnigraph.query.typed_reads import (
     CheckedQuery,
     Condition,
     ExistsBlock,
+    ForEach,
+    LateralBlock,
+    Let,
     OrderKey,
     Pattern,
     Read,
@@ -57,7 +65,10 @@ from omnigraph.query.typed_reads import (
 )
 from omnigraph.query.typed_tree import (
     ANONYMOUS_PREFIX,
+    I64,
     STRING,
+    AggregateValue,
+    BoundValue,
     Expr,
     Mutation,
     NearestScore,
@@ -67,6 +78,7 @@ from omnigraph.query.typed_tree import (
     Score,
     SystemName,
     SystemValue,
+    element_type_of,
 )
 
 
@@ -221,9 +233,10 @@ def _add_limit(operator: Operator, read: Read) -> Operator:
 
 
 def list_tiebreak_values(read: Read) -> tuple[Expr, ...]:
-    """What orders equal rows: ids of named variables by name, then of anonymous endpoints, values.
+    """What orders equal rows: ids of named variables by name, of anonymous endpoints, then values.
 
-    Rows of combined reads have nothing but columns, which order them from left to right.
+    A value that is computed from the others orders nothing more. Rows of combined reads have
+    nothing but columns, which order them from left to right.
     """
     stage = read.input
     if stage is not None and stage.operators:
@@ -233,19 +246,50 @@ def list_tiebreak_values(read: Read) -> tuple[Expr, ...]:
             else column.value
             for column in read.columns
         )
-    carried = () if stage is None else stage.entities
-    edges = {**dict(read.pattern.edges), **{each.name: each.types for each in carried}}
-    nodes = [variable for variable, _ in read.pattern.nodes]
+    if stage is None:
+        return _list_pattern_ties(read.pattern)
+    values = sorted(stage.values, key=lambda value: value.property)
+    return (*_list_pattern_ties(read.pattern, stage.entities), *values)
+
+
+def _list_pattern_ties(
+    pattern: Pattern, carried: Sequence[CarriedEntity] = ()
+) -> tuple[SystemValue | BoundValue, ...]:
+    """Those of the variables of a pattern, and of entities that come with its rows."""
+    patterns = [pattern, *_iter_lateral_patterns(pattern)]
+    edges = dict(edge for each in patterns for edge in each.edges)
+    edges |= {each.name: each.types for each in carried}
+    nodes = [variable for each in patterns for variable, _ in each.nodes]
     anonymous = [variable for variable in nodes if variable.startswith(ANONYMOUS_PREFIX)]
     named = sorted({*nodes, *edges} - set(anonymous))
-    values: list[Expr] = []
+    values: list[SystemValue | BoundValue] = []
     for variable in (*named, *anonymous):
         # Ids are unique within a type only.
         if len(edges.get(variable, ())) > 1:
             values.append(SystemValue(variable, SystemName.TYPE))
         values.append(SystemValue(variable, SystemName.ID))
-    own = () if stage is None else sorted(stage.values, key=lambda value: value.property)
-    return (*values, *own)
+    items = [each for one in patterns for each in one.clauses if isinstance(each, ForEach)]
+    bound = {each.variable: element_type_of(each.items) for each in items}
+    bound |= {each.position: I64 for each in items if each.position is not None}
+    values += (BoundValue(name, bound[name]) for name in sorted(bound))
+    return tuple(values)
+
+
+def _iter_values(pattern: Pattern) -> Iterator[str]:
+    """The variables that clauses of a pattern bind to values."""
+    for clause in pattern.clauses:
+        if isinstance(clause, Let | ForEach | typed_reads.BlockColumn):
+            yield clause.variable
+        if isinstance(clause, ForEach) and clause.position is not None:
+            yield clause.position
+
+
+def _iter_lateral_patterns(pattern: Pattern) -> Iterator[Pattern]:
+    """The patterns of the lateral blocks of one, whose variables can be seen after them."""
+    for clause in pattern.clauses:
+        if isinstance(clause, LateralBlock):
+            yield clause.pattern
+            yield from _iter_lateral_patterns(clause.pattern)
 
 
 # ---- patterns ----
@@ -263,8 +307,12 @@ class _NameScope:
     taken: Counter[str] = field(default_factory=Counter)
 
     def enter(self, pattern: Pattern) -> _NameScope:
-        """The scope inside a pattern; a name that is taken gets a suffix."""
-        own = [name for name, _ in (*pattern.nodes, *pattern.edges)]
+        """The scope inside a pattern and its lateral blocks; a name that is taken gets a suffix."""
+        own = [
+            name
+            for each in (pattern, *_iter_lateral_patterns(pattern))
+            for name in (*dict(each.nodes), *dict(each.edges), *_iter_values(each))
+        ]
         names = {name: self.reserve_name(name) for name in own}
         is_renamed = self.is_renamed or any(name != names[name] for name in own)
         return _NameScope(names, self.poll, self, is_renamed, self.taken)
@@ -304,6 +352,7 @@ def _lower_pattern(pattern: Pattern, leaf: Leaf, scope: _NameScope) -> Operator:
     conditions: dict[str, list[Expr]] = {name: [] for name in (*declared, *types) if name in types}
     traversals: list[Expand] = []
     tests: list[Test] = []
+    steps: list[Step] = []
     for clause in pattern.clauses:
         scope.poll()
         match clause:
@@ -319,13 +368,60 @@ def _lower_pattern(pattern: Pattern, leaf: Leaf, scope: _NameScope) -> Operator:
                 tests.append(Filter(NO_INPUT, scope.rename_expression(clause.value)))
             case ExistsBlock() | AggregateBlock():
                 tests.append(_lower_block(clause, scope))
+            case LateralBlock():
+                steps.append(_lower_lateral(clause, scope))
+            case Let() | ForEach():
+                steps.append(_lower_value(clause, scope))
+            case typed_reads.BlockColumn():
+                steps.append(_lower_block_column(clause, scope))
             case _:
                 assert_never(clause)
     nodes = tuple(
         PatternNode(scope.resolve_name(variable), types[variable], tuple(matches))
         for variable, matches in conditions.items()
     )
-    return assemble_pattern(leaf, PatternParts(nodes, tuple(traversals), tuple(tests)))
+    parts = PatternParts(nodes, tuple(traversals), tuple(tests))
+    return assemble_stages(leaf, parts, steps)
+
+
+def _lower_value(clause: Let | ForEach, scope: _NameScope) -> Extend | Unnest:
+    name = scope.resolve_name(clause.variable)
+    match clause:
+        case Let(value=value):
+            return Extend(NO_INPUT, name, scope.rename_expression(value))
+        case ForEach(position=position, items=items):
+            place = None if position is None else scope.resolve_name(position)
+            return Unnest(NO_INPUT, name, place, scope.rename_expression(items))
+
+
+def _lower_block_column(block: typed_reads.BlockColumn, outer: _NameScope) -> BlockColumn:
+    scope = outer.enter(block.pattern)
+    inner = _lower_pattern(block.pattern, Outer(), scope)
+    value = block.value
+    if value is not None:
+        if value.is_ordered:
+            ties = _list_pattern_ties(block.pattern)
+            value = replace(
+                value,
+                order=(*value.order, *ties),
+                is_descending=(*value.is_descending, *(False for _ in ties)),
+            )
+        renamed = scope.rename_expression(value)
+        assert isinstance(renamed, AggregateValue)
+        value = renamed
+    return BlockColumn(NO_INPUT, inner, outer.resolve_name(block.variable), value)
+
+
+def _lower_lateral(block: LateralBlock, scope: _NameScope) -> Lateral:
+    """A block whose variables belong to the scope around it."""
+    keys: tuple[OrderKey, ...] = ()
+    if block.limit is not None or block.offset:
+        ties = map(OrderKey, _list_pattern_ties(block.pattern))
+        keys = tuple(
+            replace(key, value=scope.rename_expression(key.value)) for key in (*block.keys, *ties)
+        )
+    inner = _lower_pattern(block.pattern, Outer(), scope)
+    return Lateral(NO_INPUT, inner, block.is_optional, keys, block.limit, block.offset)
 
 
 def _lower_block(block: ExistsBlock | AggregateBlock, outer: _NameScope) -> Exists | CompareBlock:

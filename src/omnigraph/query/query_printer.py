@@ -24,8 +24,11 @@ from omnigraph.query.ast import (
     Explain,
     File,
     Filter,
+    ForEach,
     Identifier,
     Insert,
+    LateralBlock,
+    Let,
     Mutation,
     MutationBody,
     NotBlock,
@@ -44,6 +47,9 @@ from omnigraph.query.ast import (
 )
 from omnigraph.query.expression_printer import (
     print_binding_head,
+    print_block_frame,
+    print_clause,
+    print_count,
     print_expr,
     print_filter,
     print_order_key,
@@ -57,15 +63,17 @@ from omnigraph.query.parser import parse_query_file
 
 __all__ = ["print_expr", "print_file", "print_with_comments"]
 LINE_CHARACTERS_MAX = 100
+_ENDS_IN_VALUE = (Filter, AggregateBlock, Let, ForEach)
 _CALL_WORDS = (
     *AggregateFunction,
     *TextFunction,
     *("bm25", "date", "datetime", "nearest", "now", "rrf"),
 )
 _ENDS_IN_CALL_WORD = re.compile(rf"(?<![\w$.@])(?:{'|'.join(_CALL_WORDS)})$")
+_STARTS_WITH_TAIL = re.compile(r"(order|limit|offset)\b")
 _STARTS_WITH_NAME = re.compile(r"(?!(?:not|true|false)\b)[a-z_]\w*\b(?!\()")
 _STARTS_WITH_OPERATOR = re.compile(r"(?:contains|starts_with)\b(?!\()")
-Block = NotBlock | ExistsBlock | AggregateBlock
+Block = NotBlock | ExistsBlock | AggregateBlock | LateralBlock
 
 
 def print_file(file: File) -> str:
@@ -209,9 +217,9 @@ class _QueryPrinter:
             keys = [_Member(print_order_key(key), key.span) for key in body.order]
             self._print_braces("order", keys, body.order_span, ends_in_comma=False)
         if body.limit is not None:
-            self.add_line(f"limit {_print_count(body.limit)}", body.limit_span, indent=1)
+            self.add_line(f"limit {print_count(body.limit)}", body.limit_span, indent=1)
         if body.offset is not None:
-            self.add_line(f"offset {_print_count(body.offset)}", body.offset_span, indent=1)
+            self.add_line(f"offset {print_count(body.offset)}", body.offset_span, indent=1)
 
     def _print_having(self, body: ReadBody) -> None:
         """A condition that could be taken for a part of the one before it follows a `;`."""
@@ -264,7 +272,9 @@ class _QueryPrinter:
                 self.add_line(print_traversal(clause), clause.span, indent=indent)
             case Filter():
                 self.add_line(print_filter(clause) + separator, clause.span, indent=indent)
-            case NotBlock() | ExistsBlock() | AggregateBlock():
+            case Let() | ForEach():
+                self.add_line(print_clause(clause) + separator, clause.span, indent=indent)
+            case NotBlock() | ExistsBlock() | AggregateBlock() | LateralBlock():
                 self._print_block(clause, separator, indent)
             case _:
                 assert_never(clause)
@@ -282,9 +292,9 @@ class _QueryPrinter:
         self._print_closing("}", _last_span_of(clause.span), indent=indent)
 
     def _print_block(self, clause: Block, separator: str, indent: int) -> None:
-        head, tail, closing = _print_block_frame(clause)
+        (head, tail), closing = print_block_frame(clause), _closing_span_of(clause)
         if len(clause.clauses) == 1 and not isinstance(clause.clauses[0], Block):
-            one_line = f"{head} {{ {_print_one_line(clause.clauses[0])} }}{tail}{separator}"
+            one_line = f"{head} {{ {print_clause(clause.clauses[0])} }}{tail}{separator}"
             if self._fits_line(one_line, Span(clause.span.start, closing.start), indent=indent):
                 self.add_line(one_line, clause.span, indent=indent)
                 return
@@ -359,10 +369,6 @@ class _QueryPrinter:
         self.add_line(text, span, indent=indent)
 
 
-def _print_count(count: int | Variable) -> str:
-    return str(count) if isinstance(count, int) else print_expr(count)
-
-
 def _collect_annotations(query: Query) -> list[_Member]:
     """The annotations in the order of the source."""
     named = (
@@ -381,40 +387,28 @@ def _print_pairs(pairs: Sequence[Assignment | PropertyMatch]) -> list[_Member]:
     return [_Member(f"{pair.property.text}: {print_expr(pair.value)}", pair.span) for pair in pairs]
 
 
-def _print_one_line(clause: Binding | Traversal | Filter) -> str:
+def _closing_span_of(clause: Block) -> Span:
+    """Where the end of a block stood, with what follows its brace."""
     match clause:
-        case Binding(matches=()):
-            return print_binding_head(clause)
-        case Binding(matches=matches):
-            members = ", ".join(member.text for member in _print_pairs(matches))
-            return f"{print_binding_head(clause)} {{ {members} }}"
-        case Traversal():
-            return print_traversal(clause)
-        case Filter():
-            return print_filter(clause)
-        case _:
-            assert_never(clause)
-
-
-def _print_block_frame(clause: Block) -> tuple[str, str, Span]:
-    """What stands before and after the braces of a block, and where the end of it stood."""
-    match clause:
-        case NotBlock():
-            return "not", "", _last_span_of(clause.span)
-        case ExistsBlock():
-            return "exists", "", _last_span_of(clause.span)
-        case AggregateBlock(function, argument, _, op, value, span):
-            head = str(function) if argument is None else f"{function}({print_expr(argument)})"
-            return head, f" {op} {print_expr(value)}", Span(value.span.start, span.end)
+        case NotBlock() | ExistsBlock():
+            return _last_span_of(clause.span)
+        case AggregateBlock(value=value, span=span):
+            return Span(value.span.start, span.end)
+        case LateralBlock(span=span, block_span=block_span):
+            return Span(block_span.end - 1, span.end)
         case _:
             assert_never(clause)
 
 
 def _needs_separator(clause: Clause, following: Clause) -> bool:
     """Whether two clauses would be read as something else without a `;` between them."""
-    if not isinstance(clause, Filter | AggregateBlock) or not isinstance(following, Filter):
+    if not isinstance(following, Filter):
         return False
     text = print_filter(following)
+    if isinstance(clause, LateralBlock):
+        return _STARTS_WITH_TAIL.match(text) is not None
+    if not isinstance(clause, _ENDS_IN_VALUE):
+        return False
     match clause, following:
         case Filter(Identifier()), _:
             return True
@@ -422,7 +416,11 @@ def _needs_separator(clause: Clause, following: Clause) -> bool:
             return True
         case Filter(Variable()), _ if _STARTS_WITH_NAME.match(text):
             return True
-    last = clause.condition if isinstance(clause, Filter) else clause.value
+    match clause:
+        case Filter(condition=last) | ForEach(items=last) | Let(value=last):
+            pass
+        case AggregateBlock(value=last):
+            pass
     is_call = text.startswith("(") and _ENDS_IN_CALL_WORD.search(print_expr(last)) is not None
     return is_call or _STARTS_WITH_OPERATOR.match(text) is not None
 

@@ -13,11 +13,14 @@ from typing import assert_never
 from omnigraph.query.logical_plan import (
     LEAVES,
     Aggregate,
+    BlockColumn,
     CompareBlock,
     Exists,
     Expand,
+    Extend,
     Filter,
     Having,
+    Lateral,
     Limit,
     Operator,
     Outer,
@@ -29,12 +32,14 @@ from omnigraph.query.logical_plan import (
     Sort,
     StageRows,
     Unit,
+    Unnest,
 )
 from omnigraph.query.typed_tree import (
     AggregateValue,
     AllOf,
     AnyOf,
     Bm25Score,
+    BoundValue,
     ColumnValue,
     Compare,
     Constant,
@@ -58,6 +63,11 @@ from omnigraph.query.typed_tree import (
 
 Chain = tuple[Operator, ...]
 
+# The operators that have a block.
+BLOCKS = (Exists, CompareBlock, Lateral, BlockColumn)
+# Those that end a stage of a pattern: what uses their variables comes after them.
+STAGES = (Lateral, Unnest, Extend, BlockColumn)
+
 # The fields of each expression that hold expressions: one, a tuple of them, or None.
 CHILD_FIELDS: dict[type[Expr], tuple[str, ...]] = {
     Constant: (),
@@ -66,6 +76,7 @@ CHILD_FIELDS: dict[type[Expr], tuple[str, ...]] = {
     PropertyValue: (),
     SystemValue: (),
     NodeValue: (),
+    BoundValue: (),
     ColumnValue: (),
     ListOf: ("items",),
     FunctionValue: ("arguments",),
@@ -83,7 +94,15 @@ CHILD_FIELDS: dict[type[Expr], tuple[str, ...]] = {
     RrfScore: ("first", "second", "k"),
     AggregateValue: ("argument", "fraction", "order"),
 }
-_READS_VARIABLE = (PropertyValue, SystemValue, NodeValue, TextMatch, NearestScore, Bm25Score)
+_READS_VARIABLE = (
+    PropertyValue,
+    SystemValue,
+    NodeValue,
+    BoundValue,
+    TextMatch,
+    NearestScore,
+    Bm25Score,
+)
 
 
 # ---- expressions ----
@@ -127,7 +146,7 @@ def iter_subexpressions(expr: Expr) -> Iterator[Expr]:
 
 
 def variables_of(expr: Expr) -> frozenset[str]:
-    """The node and edge variables an expression reads."""
+    """The variables an expression reads."""
     return frozenset(
         part.variable for part in iter_subexpressions(expr) if isinstance(part, _READS_VARIABLE)
     )
@@ -177,7 +196,7 @@ def map_chains(root: Operator, change: Callable[[Chain], Iterable[Operator]]) ->
     """
 
     def with_block(operator: Operator) -> Operator:
-        if not isinstance(operator, Exists | CompareBlock):
+        if not isinstance(operator, BLOCKS):
             return operator
         block = map_chains(operator.block, change)
         return operator if block is operator.block else replace(operator, block=block)
@@ -192,18 +211,18 @@ def expressions_of(operator: Operator) -> tuple[Expr, ...]:
             return ()
         case Scan() | Expand():
             return operator.conditions
-        case Filter():
-            return (operator.condition,)
+        case Filter(condition=expr) | Unnest(items=expr) | Extend(value=expr) | Rank(score=expr):
+            return (expr,)
         case CompareBlock():
             argument = () if operator.argument is None else (operator.argument,)
             return (*argument, operator.value)
-        case Rank():
-            return (operator.score,)
         case Having():
             return operator.conditions
+        case BlockColumn(value=value):
+            return () if value is None else (value,)
         case Aggregate() | Project():
             return tuple(column.value for column in operator.columns)
-        case Sort():
+        case Sort() | Lateral():
             return tuple(key.value for key in operator.keys)
         case _:
             assert_never(operator)
@@ -219,6 +238,12 @@ def bound_variables_of(operator: Operator) -> frozenset[str]:
         case Expand():
             target = None if operator.target_is_bound else operator.target
             return frozenset(name for name in (target, operator.edge_variable) if name is not None)
+        case Unnest(variable=variable, position=position):
+            return frozenset({variable} if position is None else {variable, position})
+        case Extend() | BlockColumn():
+            return frozenset({operator.variable})
+        case Lateral():
+            return frozenset().union(*map(bound_variables_of, chain_of(operator.block)))
         case _:
             return frozenset()
 
@@ -237,7 +262,7 @@ def used_variables_of(operator: Operator) -> frozenset[str]:
     match operator:
         case Expand():
             used |= {operator.source, operator.target}
-        case Exists() | CompareBlock():
+        case Exists() | CompareBlock() | Lateral() | BlockColumn():
             block = chain_of(operator.block)
             used |= set().union(*map(used_variables_of, block))
             used -= set().union(*map(bound_variables_of, block))

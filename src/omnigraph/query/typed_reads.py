@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from omnigraph.lang.tree_nodes import tree_node
 from omnigraph.query.ast import AggregateFunction, CompareOp, SetOperator
 from omnigraph.query.typed_tree import (
+    AggregateValue,
     Expr,
     Mutation,
     Parameter,
@@ -88,15 +89,70 @@ class AggregateBlock:
     value: Expr
 
 
-Clause = Binding | Traversal | Condition | ExistsBlock | AggregateBlock
+@tree_node(frozen=True, slots=True)
+class LateralBlock:
+    """Each outer row with its inner matches, or with those that its tail leaves.
+
+    An optional block leaves an outer row without any as it is, its own variables null. `keys` order
+    the matches of one outer row if there is a limit or an offset.
+    """
+
+    pattern: Pattern
+    is_optional: bool
+    keys: tuple[OrderKey, ...] = ()
+    limit: RowCount | None = None
+    offset: RowCount | None = None
+
+
+@tree_node(frozen=True, slots=True)
+class Let:
+    """A variable with the value of an expression; null where an optional block has no match.
+
+    Outside of such blocks the name of a value is replaced by the expression, unless that is long.
+    """
+
+    variable: str
+    value: Expr
+
+
+@tree_node(frozen=True, slots=True)
+class ForEach:
+    """Each row with each item of a list, and with its position from zero if that has a name."""
+
+    variable: str
+    position: str | None
+    items: Expr
+
+
+@tree_node(frozen=True, slots=True)
+class BlockColumn:
+    """A variable with an aggregate over the inner matches, or whether there is one."""
+
+    pattern: Pattern
+    variable: str
+    value: AggregateValue | None
+
+
+Clause = (
+    Binding
+    | Traversal
+    | Condition
+    | ExistsBlock
+    | AggregateBlock
+    | LateralBlock
+    | Let
+    | ForEach
+    | BlockColumn
+)
 
 
 @tree_node(frozen=True, slots=True)
 class Pattern:
     """Clauses in source order; `nodes` and `edges` are the variables they introduce themselves.
 
-    `nodes` maps each variable (anonymous ones included) to its node type in order of appearance;
-    `edges` maps each edge variable to the edge types it may be of.
+    Those of a lateral block are listed in its own pattern. `nodes` maps each variable (anonymous
+    ones included) to its node type in order of appearance; `edges` maps each edge variable to the
+    edge types it may be of.
     """
 
     clauses: tuple[Clause, ...]

@@ -27,7 +27,7 @@ from omnigraph.query.typed_statements import (
     UpdateNodes,
     WriteEach,
 )
-from omnigraph.schema.property_types import PropertyType, Scalar, make_scalar_type
+from omnigraph.schema.property_types import ListType, PropertyType, Scalar, make_scalar_type
 
 # Statements of mutations are in a module of their own, and found here as all checked queries are.
 __all__ = [
@@ -54,6 +54,7 @@ STRING = make_scalar_type(Scalar.STRING)
 DATETIME = make_scalar_type(Scalar.DATETIME)
 F32 = make_scalar_type(Scalar.F32)
 F64 = make_scalar_type(Scalar.F64)
+I64 = make_scalar_type(Scalar.I64)
 
 # Anonymous endpoints are variables whose names no text can spell.
 ANONYMOUS_PREFIX = "_#"
@@ -131,9 +132,10 @@ class NodeObject:
     """The type of a bare node in `return`: an object of `@id` and its readable properties."""
 
     type_name: str
+    is_nullable: bool = False
 
     def __str__(self) -> str:
-        return self.type_name
+        return f"{self.type_name}?" if self.is_nullable else self.type_name
 
 
 @tree_node(frozen=True, slots=True)
@@ -142,6 +144,14 @@ class NodeValue:
 
     variable: str
     type: NodeObject
+
+
+@tree_node(frozen=True, slots=True)
+class BoundValue:
+    """A variable that a clause binds to a value."""
+
+    variable: str
+    type: PropertyType
 
 
 @tree_node(frozen=True, slots=True)
@@ -339,6 +349,7 @@ Expr = (
     | PropertyValue
     | SystemValue
     | NodeValue
+    | BoundValue
     | ListOf
     | FunctionValue
     | Compare
@@ -356,6 +367,25 @@ Expr = (
 )
 
 
+def is_never_null(expr: Expr) -> bool:
+    """Whether an expression has a value on every row: then to count it is to count rows."""
+    match expr:
+        case NodeValue() | SystemValue():
+            return not expr.type.is_nullable
+        case Constant(value):
+            return value is not None
+        case _:
+            return False
+
+
+def element_type_of(items: Expr) -> PropertyType:
+    """The type of the items of a list; only those of a property are never null."""
+    assert isinstance(items.type, PropertyType)
+    assert isinstance(items.type.value, ListType)
+    is_stored = isinstance(items, PropertyValue)
+    return make_scalar_type(items.type.value.element, is_nullable=not is_stored)
+
+
 # ---- parameters and mutations ----
 
 
@@ -366,6 +396,11 @@ class Parameter:
     name: str
     type: PropertyType
     default: Constant | None = None
+
+
+def value_column_of(variable: str) -> str:
+    """The column of the source of a statement for a variable that is bound to values."""
+    return f"${variable}"
 
 
 def column_name_of(variable: str, name: str | SystemName) -> str:

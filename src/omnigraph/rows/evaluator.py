@@ -50,6 +50,7 @@ _READS_ROWS = (
     typed_tree.PropertyValue,
     typed_tree.SystemValue,
     typed_tree.NodeValue,
+    typed_tree.BoundValue,
     typed_tree.TextMatch,
     typed_tree.Score,
     typed_tree.AggregateValue,
@@ -276,6 +277,11 @@ def _evaluate_node(at: _Evaluation, expr: typed_tree.NodeValue) -> Values:
     return at.rows.get_system_field(expr.variable, SystemName.ID)
 
 
+def _evaluate_bound_value(at: _Evaluation, expr: typed_tree.BoundValue) -> Values:
+    assert isinstance(at.rows, ComputedColumns), f"no value ${expr.variable}"
+    return at.rows.get_column(expr.variable)
+
+
 def _evaluate_column(at: _Evaluation, expr: typed_tree.ColumnValue) -> Values:
     assert isinstance(at.rows, ComputedColumns), f"no column {expr.name}"
     return at.rows.get_column(expr.name)
@@ -443,6 +449,7 @@ _EVALUATORS: Final[dict[type[Expr], Callable[[_Evaluation, Any], _Value]]] = {
     typed_tree.PropertyValue: _evaluate_property,
     typed_tree.SystemValue: _evaluate_system_field,
     typed_tree.NodeValue: _evaluate_node,
+    typed_tree.BoundValue: _evaluate_bound_value,
     typed_tree.ListOf: _evaluate_list,
     typed_tree.FunctionValue: _evaluate_function,
     typed_tree.Compare: _evaluate_comparison,

@@ -13,7 +13,7 @@ import pyarrow as pa
 from omnigraph.query import typed_reads, typed_tree
 from omnigraph.query.logical_plan import ReadPlan
 from omnigraph.query.query_descriptor import list_used_types
-from omnigraph.query.typed_tree import SystemName, column_name_of
+from omnigraph.query.typed_tree import SystemName, column_name_of, value_column_of
 from omnigraph.rows.columns import arrow_type_of
 from omnigraph.rows.evaluator import Params
 from omnigraph.rows.id_predicates import find_candidate_ids
@@ -26,6 +26,13 @@ from omnigraph.versioning.id_sets import IdSet
 from omnigraph.writers.existing_rows import CommittedState
 from omnigraph.writers.graph_change import GraphChange, TypeChange, combine_column
 from omnigraph.writers.validate import validate_ends
+
+_BLOCKS = (
+    typed_reads.ExistsBlock,
+    typed_reads.AggregateBlock,
+    typed_reads.LateralBlock,
+    typed_reads.BlockColumn,
+)
 
 
 class PatternReader(Protocol):
@@ -62,6 +69,10 @@ class SourceRows:
     def get_system_field(self, variable: str, name: SystemName) -> pa.ChunkedArray:
         """The values of a system field."""
         return self.table[column_name_of(variable, name)]
+
+    def get_column(self, name: str) -> pa.ChunkedArray:
+        """The values of a variable that is bound to values."""
+        return self.table[value_column_of(name)]
 
 
 def list_read_types(source: typed_reads.Read, view: View) -> list[TypeKey]:
@@ -124,7 +135,7 @@ def _group_conditions(
 def _iter_patterns(pattern: typed_reads.Pattern) -> Iterator[typed_reads.Pattern]:
     yield pattern
     for clause in pattern.clauses:
-        if isinstance(clause, typed_reads.ExistsBlock | typed_reads.AggregateBlock):
+        if isinstance(clause, _BLOCKS):
             yield from _iter_patterns(clause.pattern)
 
 

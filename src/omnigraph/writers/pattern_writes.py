@@ -84,7 +84,11 @@ def collect_writes(
 def _split_by_type(
     action: typed_tree.UpdateBound | typed_tree.DeleteBound, rows: SourceRows
 ) -> Iterator[tuple[TypeKey, SourceRows]]:
+    """The rows with an entity of each type; a row may lack what an optional block binds."""
     kind = TypeKind.EDGE if action.is_edge else TypeKind.NODE
+    ids = rows.get_system_field(action.variable, SystemName.ID)
+    if ids.null_count:
+        rows = SourceRows(rows.table.filter(ids.is_valid()))
     if len(action.types) == 1:
         yield TypeKey(kind, action.types[0]), rows
         return

@@ -142,31 +142,9 @@ bindings = st.builds(
     st.lists(st.builds(ast.PropertyMatch, names, exprs), max_size=3).map(tuple),
 )
 filters = st.builds(ast.Filter, exprs)
+lets = st.builds(ast.Let, variables, exprs)
+for_each = st.builds(ast.ForEach, variables, st.none() | variables, exprs)
 
-
-def _blocks(inner: st.SearchStrategy[ast.Clause]) -> st.SearchStrategy[ast.Clause]:
-    several = st.lists(inner, min_size=1, max_size=3).map(tuple)
-    return st.one_of(
-        st.builds(ast.NotBlock, several),
-        st.builds(ast.ExistsBlock, several),
-        st.builds(
-            ast.AggregateBlock,
-            st.sampled_from(OF_BLOCKS),
-            st.none() | exprs,
-            several,
-            st.sampled_from(ast.CompareOp),
-            exprs,
-        ),
-    )
-
-
-clauses: st.SearchStrategy[ast.Clause] = st.recursive(
-    st.one_of(bindings, traversals, filters), _blocks, max_leaves=4
-)
-
-# ---- declarations and files ----
-
-projections = st.builds(ast.Projection, exprs, st.none() | names)
 ranked_keys = st.builds(ast.OrderKey, st.builds(ast.Nearest, accesses, leaves))
 alias_keys = st.builds(
     ast.OrderKey,
@@ -182,6 +160,50 @@ order_keys = st.one_of(
         st.none() | st.sampled_from(ast.Direction),
     ),
 )
+counts = st.none() | st.integers(0, 2**64 - 1) | variables
+
+
+def _blocks(inner: st.SearchStrategy[ast.Clause]) -> st.SearchStrategy[ast.Clause]:
+    several = st.lists(inner, min_size=1, max_size=3).map(tuple)
+    return st.one_of(
+        st.builds(ast.NotBlock, several),
+        st.builds(ast.ExistsBlock, several),
+        st.builds(
+            ast.AggregateBlock,
+            st.sampled_from(OF_BLOCKS),
+            st.none() | exprs,
+            several,
+            st.sampled_from(ast.CompareOp),
+            # Compared with anything else, a block is part of a filter.
+            scalars | lists | variables | st.builds(ast.Now),
+        ),
+        st.builds(
+            ast.LateralBlock,
+            several,
+            st.booleans(),
+            st.lists(order_keys, max_size=2).map(tuple),
+            counts,
+            counts,
+        ),
+    )
+
+
+clauses: st.SearchStrategy[ast.Clause] = st.recursive(
+    st.one_of(bindings, traversals, filters, lets, for_each), _blocks, max_leaves=4
+)
+
+# ---- declarations and files ----
+
+block_clauses = st.lists(clauses, min_size=1, max_size=2).map(tuple)
+block_values = st.one_of(
+    st.builds(ast.BlockValue, st.none() | st.sampled_from(OF_BLOCKS), st.none(), block_clauses),
+    st.builds(
+        lambda call, inner: ast.BlockValue(call.function, call, inner),
+        st.builds(ast.AggregateCall, st.sampled_from(ONE_ARGUMENT), exprs),
+        block_clauses,
+    ),
+)
+projections = st.builds(ast.Projection, exprs | block_values, st.none() | names)
 whole_reads = st.builds(
     ast.ReadBody,
     st.lists(clauses, min_size=1, max_size=4).map(tuple),

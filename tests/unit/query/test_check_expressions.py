@@ -121,7 +121,6 @@ def test_a_text_test_alone_is_a_condition() -> None:
         ('@id = "x"', ["T6 @id"]),
         ("$b.cover = $b.cover", ["T7 $b.cover"]),
         ("$a.active = 1", ["T7 $a.active = 1"]),
-        ("$a is null", ["T7 $a"]),
         ("nearest($b.vec, $p) < 1.0", ["T7 nearest($b.vec, $p)"]),
     ],
 )

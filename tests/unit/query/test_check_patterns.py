@@ -141,9 +141,8 @@ def test_the_bound_of_a_block_takes_the_type_of_the_aggregate() -> None:
 @pytest.mark.parametrize(
     ("block", "problem"),
     [
-        ("count { $a wrote $x } > $a.score", "T40 $a.score"),
-        ("count { $a wrote $x } > $z", "T40 $z"),
-        ("count { $a wrote $x } > (1 = 1)", "T40 1 = 1"),
+        ("count { $a wrote $x } > $z", "T102 $z"),
+        ("count { $a wrote $x } > (1 = 1)", "T7 count { $a wrote $x } > (1 = 1)"),
         ('count { $a wrote $x } > date("2020-01-01")', 'T40 date("2020-01-01")'),
         ("max($x.title) { $a wrote $x } = now()", "T40 now()"),
         ("avg($x) { $a wrote $x } = 1", "T8 $x"),

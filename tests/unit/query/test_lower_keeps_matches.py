@@ -65,6 +65,8 @@ class Tries:
                     clause.function, [At(inner, VALUES)(argument) for inner in matches]
                 )
                 return compare(clause.op, found, At(row, VALUES)(clause.value)) is True
+            case _:
+                raise AssertionError(f"{type(clause).__name__} is not written here")
 
     def _is_step(self, step: typed_reads.Traversal, row: Row) -> bool:
         ends = (row[step.source]["@id"], row[step.target]["@id"])

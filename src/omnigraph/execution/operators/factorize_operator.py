@@ -47,6 +47,7 @@ from omnigraph.execution.sources.topology.topology_edges import DenseEdges
 from omnigraph.execution.sources.topology.topology_nodes import DenseNodes
 from omnigraph.execution.sources.topology.topology_source import TopologySource
 from omnigraph.query.logical_plan import Exists, Outer
+from omnigraph.query.tree_walk import STAGES, chain_of
 from omnigraph.query.typed_reads import EdgeStep
 from omnigraph.query.typed_tree import Expr
 from omnigraph.rows.evaluator import evaluate_constant
@@ -309,6 +310,8 @@ class BlockFilter:
 def build_block_tree(block: Block, variable: Variable) -> FactorTree | None:
     """The tree of a block about one variable; None if it is not a tree, or asks for more."""
     if not isinstance(block, Exists) and not is_row_count(block):
+        return None
+    if any(isinstance(each, STAGES) for each in chain_of(block.block)):
         return None
     graph = build_pattern_graph(block.block)
     is_tree = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -33,11 +33,11 @@ from omnigraph.query.ast import AggregateFunction
 from omnigraph.query.typed_reads import Column
 from omnigraph.query.typed_tree import (
     AggregateValue,
-    Constant,
     Expr,
     NodeValue,
     PropertyValue,
     SystemValue,
+    is_never_null,
 )
 from omnigraph.rows.comparison import Values
 from omnigraph.rows.evaluator import GroupColumns, evaluate_column, evaluate_constant, is_constant
@@ -161,7 +161,7 @@ def group_rows(batch: Batch, columns: Sequence[Column], context: ExecutionContex
         if keys:
             codes = [compute_key_codes(key, batch, context) for key in keys]
             groups = group_by_codes(codes, batch.num_rows)
-        compute = partial(_compute_aggregate, batch=batch, groups=groups, context=context)
+        compute = partial(compute_aggregate, batch=batch, groups=groups, context=context)
         return _build_groups(batch, groups, tuple(columns), compute, has_keys=bool(keys))
 
 
@@ -176,7 +176,7 @@ def _build_groups(
     """The first row of each group with its aggregates; no groups means that each row is one."""
     firsts = Batch(1)
     if has_keys:
-        firsts = Batch(batch.num_rows, batch.nodes, batch.edges, scores=batch.scores)
+        firsts = replace(batch, outer=None, weights=None)
         firsts = firsts if groups is None else firsts.take(groups.first_rows)
     aggregates = {
         column.name: compute(column.value)
@@ -186,15 +186,14 @@ def _build_groups(
     return GroupedRows(columns, firsts, aggregates)
 
 
-def _compute_aggregate(
+def compute_aggregate(
     call: AggregateValue, *, batch: Batch, groups: Groups, context: ExecutionContext
 ) -> pa.Array:
     """An aggregate of each group, from the values of its rows."""
     context.budget.check_interrupts()
     if is_whole_aggregate(call):
         return _compute_whole_aggregate(call, batch, groups, context)
-    is_never_null = isinstance(call.argument, NodeValue | SystemValue | Constant)
-    if call.function is AggregateFunction.COUNT and is_never_null:
+    if call.function is AggregateFunction.COUNT and is_never_null(call.argument):
         return pa.array(np.bincount(groups.of_row, minlength=groups.count), pa.int64())
     return aggregate_groups(call.function, evaluate_rows(call.argument, batch, context), groups)
 
@@ -204,7 +203,7 @@ def _compute_whole_aggregate(
 ) -> pa.Array:
     """An aggregate that needs all rows of a group at once."""
     argument = call.argument
-    is_entity = isinstance(argument, NodeValue | SystemValue)
+    is_entity = isinstance(argument, NodeValue | SystemValue) and is_never_null(argument)
     if is_entity and call.function is AggregateFunction.COUNT:
         # Entities are distinct exactly if their numbers are; other aggregates return a value.
         values: Values = pa.array(compute_key_codes(argument, batch, context))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -13,7 +13,7 @@ import numpy as np
 from omnigraph.execution.batch import (
     Batch,
     KeptVariables,
-    concatenate_batches,
+    collect_batches,
     count_row_bytes,
     slice_batch,
     without_repetitions,
@@ -27,6 +27,11 @@ from omnigraph.execution.operators.expand_operator import (
 )
 from omnigraph.execution.operators.filter_operator import FilterOperator, PhysicalOperator
 from omnigraph.execution.operators.join_keys import Equality, equality_of
+from omnigraph.execution.operators.lateral_operator import (
+    BoundRowsOperator,
+    LateralOperator,
+    list_open_ends,
+)
 from omnigraph.execution.operators.scan_operator import (
     HashJoinOperator,
     LookupOperator,
@@ -38,9 +43,14 @@ from omnigraph.execution.operators.semi_join_operator import (
     CompareBlockOperator,
     SemiJoinOperator,
 )
+from omnigraph.execution.operators.value_operators import (
+    BlockValueOperator,
+    ExtendOperator,
+    UnnestOperator,
+)
 from omnigraph.execution.sources.graph_source import RowIndices
 from omnigraph.query import logical_plan as plans
-from omnigraph.query.tree_walk import bound_variables_of, chain_of, used_variables_of
+from omnigraph.query.tree_walk import STAGES, bound_variables_of, chain_of, used_variables_of
 from omnigraph.query.typed_tree import Expr
 
 # Rows that a step makes at once: with fewer, steps cost more than rows; more leave the caches.
@@ -71,7 +81,7 @@ def run_pattern(
     read afterwards; None keeps all of them.
     """
     batches = stream_pattern(operator, context, outer, limit=limit, needed=needed)
-    return collect_batches(batches, context, limit=limit)
+    return collect_batches(batches, context.budget, limit=limit)
 
 
 def stream_pattern(
@@ -98,31 +108,6 @@ def stream_pattern(
     yield from OperatorPipeline(context, steps, limit).iter_batches(0, start)
 
 
-def collect_batches(
-    batches: Iterable[Batch], context: ExecutionContext, *, limit: int | None = None
-) -> Batch:
-    """All rows of batches, or the first of them, in one."""
-    budget = context.budget
-    found: list[Batch] = []
-    held = rows = 0
-    try:
-        for batch in batches:
-            nbytes = batch.num_rows * count_row_bytes(batch)
-            budget.allocate(nbytes)
-            held += nbytes
-            rows += batch.num_rows
-            found.append(batch)
-            if limit is not None and rows >= limit:
-                break
-        parts = [each for each in found if each.num_rows] or found[:1]
-        if len(parts) > 1:
-            budget.require_memory(held)
-        batch = concatenate_batches(parts)
-    finally:
-        budget.release(held)
-    return batch if limit is None or rows <= limit else slice_batch(batch, 0, limit)
-
-
 def _rank_rows(
     above: Sequence[plans.Operator],
     context: ExecutionContext,
@@ -137,7 +122,8 @@ def _rank_rows(
     # Imported when it is needed: most queries do not search.
     from omnigraph.execution import search  # noqa: PLC0415
 
-    return search.rank_rows(rank, run_pattern(rank.input, context, outer, needed=needed), context)
+    rows = run_pattern(rank.input, context, outer, needed=needed)
+    return search.rank_rows(rank, rows, context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +147,7 @@ class _ChainRunner:
         steps = build_operators(operators, self, needed=needed, is_first=True)
         return collect_batches(
             OperatorPipeline(self.context, steps).iter_batches(0, Batch(1)),
-            self.context,
+            self.context.budget,
         )
 
 
@@ -287,10 +273,17 @@ def build_operators(
     building = _OperatorBuilder(
         runner, needed, [_PendingOperator(each, used_variables_of(each)) for each in operators]
     )
+    nullable = runner.context.nullable
     steps: list[PhysicalOperator] = []
     for operator in building.iter_operators():
         runner.context.budget.check_interrupts()
         closing = building.take_closing(operator) if is_block else None
+        if ends := list_open_ends(operator, closing) & nullable:
+            steps.append(BoundRowsOperator(ends))
+        # A scan after what binds values is joined with their rows.
+        is_first = is_first and not isinstance(operator, STAGES)
+        # What this chain binds, and what a traversal has met, is there.
+        nullable -= ends if isinstance(operator, plans.Lateral) else bound_variables_of(operator)
         if closing is not None:
             assert isinstance(operator, plans.Expand)
             steps.append(IntersectOperator(operator, closing, runner.context, building.kept))
@@ -321,8 +314,26 @@ def _build_operator(
             return SemiJoinOperator(operator, runner, kept)
         case plans.CompareBlock():
             return CompareBlockOperator(operator, runner, kept)
+        case plans.Lateral():
+            return LateralOperator(operator, runner, kept)
+        case plans.Unnest() | plans.Extend() | plans.BlockColumn():
+            return _build_value_operator(operator, runner, kept)
         case _:
             raise AssertionError(f"{type(operator).__name__} is not part of a pattern")
+
+
+def _build_value_operator(
+    operator: plans.Unnest | plans.Extend | plans.BlockColumn,
+    runner: PatternRunner,
+    kept: KeptVariables,
+) -> PhysicalOperator:
+    match operator:
+        case plans.Unnest():
+            return UnnestOperator(operator, runner.context, kept)
+        case plans.Extend():
+            return ExtendOperator(operator, runner.context, kept)
+        case plans.BlockColumn():
+            return BlockValueOperator(operator, runner, kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,7 +426,7 @@ class _OperatorBuilder:
     def _iter_before_next_scan(self) -> Iterator[tuple[int, _PendingOperator]]:
         for place in range(self._next, len(self._parts)):
             part = self._parts[place]
-            if isinstance(part.operator, plans.Scan):
+            if isinstance(part.operator, (plans.Scan, *STAGES)):
                 break
             if place in self._pending:
                 yield place, part

@@ -119,7 +119,7 @@ def _project_group(
 
 def _project_column(column: _ProjectedColumn, batch: Batch, context: ExecutionContext) -> pa.Array:
     variable = column.variable
-    if variable is not None and variable in batch.nodes:
+    if variable is not None and variable in batch.nodes and variable not in context.nullable:
         numbers = batch.nodes[variable]
         nodes = context.source.get_nodes(context.nodes_of[variable])
         name = column.property
@@ -150,7 +150,9 @@ def _project_node(
         rows.get_system_field(value.variable, SystemName.ID),
         *(to_result_values(rows.get_property(value.variable, each.name)) for each in properties),
     ]
-    return pa.StructArray.from_arrays([flatten_chunks(each) for each in members], fields=list(kind))
+    fields = [flatten_chunks(each) for each in members]
+    mask = fields[0].is_null() if fields[0].null_count else None
+    return pa.StructArray.from_arrays(fields, fields=list(kind), mask=mask)
 
 
 def _split_morsels(batch: Batch) -> Iterator[Batch]:

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.execution.batch import Batch
+from omnigraph.execution.batch import Batch, find_bound_rows
 from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.sources.graph_source import DenseIds, Entities
 from omnigraph.execution.sources.topology.topology_columns import (
@@ -47,6 +47,8 @@ class RowKey:
             self.batch if places is None else _select_columns(self.value, self.batch).take(places)
         )
         match self.value:
+            case _ if _is_lacking(self.value, batch, self.context):
+                return compute_value_codes(evaluate_rows(self.value, batch, self.context))
             case typed_tree.SystemValue(variable, SystemName.TYPE):
                 bound = batch.edges[variable]
                 return [_rank_names(bound.types).take(bound.type_indices)]
@@ -63,6 +65,14 @@ class RowKey:
 def compute_key_codes(key: Expr, batch: Batch, context: ExecutionContext) -> Codes:
     """Integers from zero that are equal exactly for equal keys."""
     match key:
+        case typed_tree.NodeValue(variable) | typed_tree.SystemValue(variable, SystemName.ID) if (
+            variable in batch.nodes
+        ):
+            # The number of a node that a row lacks is -1.
+            numbers = batch.nodes[variable]
+            return numbers + 1 if variable in context.nullable else numbers
+        case _ if _is_lacking(key, batch, context):
+            return encode_group_keys(evaluate_rows(key, batch, context))
         case typed_tree.SystemValue(variable, SystemName.TYPE):
             return batch.edges[variable].type_indices
         case _ if (known := _resolve_entities(key, batch, context)) is not None:
@@ -73,6 +83,12 @@ def compute_key_codes(key: Expr, batch: Batch, context: ExecutionContext) -> Cod
             return codes
         case _:
             return encode_group_keys(evaluate_rows(key, batch, context))
+
+
+def _is_lacking(expr: Expr, batch: Batch, context: ExecutionContext) -> bool:
+    """Whether an expression reads a variable that some of the rows lack."""
+    names = variables_of(expr) & context.nullable
+    return bool(names) and not all(find_bound_rows(batch, name).all() for name in names)
 
 
 def _resolve_entities(
@@ -145,6 +161,7 @@ def _select_columns(expr: Expr, batch: Batch) -> Batch:
         {name: numbers for name, numbers in batch.nodes.items() if name in names},
         {name: bound for name, bound in batch.edges.items() if name in names},
         scores=batch.scores if isinstance(expr, typed_tree.Score) else None,
+        values={name: values for name, values in batch.values.items() if name in names},
     )
 
 

@@ -15,15 +15,16 @@ from omnigraph.execution.batch import (
     KeptVariables,
     filter_rows,
     prune_variables,
+    select_variables,
 )
 from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.traversal_hops import Traversal, traversal_of
 from omnigraph.execution.sorted_arrays import NO_DENSE_IDS
 from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
 from omnigraph.query.ast import AggregateFunction
-from omnigraph.query.logical_plan import CompareBlock, Exists, Expand, Operator
+from omnigraph.query.logical_plan import BlockColumn, CompareBlock, Exists, Expand, Operator
 from omnigraph.query.tree_walk import chain_of, used_variables_of, variables_of
-from omnigraph.query.typed_tree import NodeValue, SystemValue
+from omnigraph.query.typed_tree import is_never_null
 from omnigraph.rows.comparison import compare_constant, flatten_chunks, to_numpy
 from omnigraph.rows.evaluator import Params, evaluate, evaluate_constant
 from omnigraph.rows.group_aggregates import Groups, aggregate_groups
@@ -54,8 +55,11 @@ class BlockOperator(ABC):
     A block that reads one node variable is run once for each node, whatever the rows.
     """
 
-    def __init__(self, op: Exists | CompareBlock, kept: KeptVariables) -> None:
+    def __init__(
+        self, op: Exists | CompareBlock, context: ExecutionContext, kept: KeptVariables
+    ) -> None:
         self._used = used_variables_of(op)
+        self._nullable = self._used & context.nullable
         self._kept = kept
         self._is_known: Mask = np.zeros(0, np.bool_)
         self._is_passed: Mask = np.zeros(0, np.bool_)
@@ -67,14 +71,11 @@ class BlockOperator(ABC):
     def run(self, batch: Batch) -> Batch:
         """The rows that pass."""
         nodes = {name: each for name, each in batch.nodes.items() if name in self._used}
-        edges = {name: each for name, each in batch.edges.items() if name in self._used}
-        if len(nodes) == 1 and not edges:
+        if len(nodes) == len(self._used) == 1 and not self._nullable:
             ((name, numbers),) = nodes.items()
             mask = self._evaluate_cached_mask(name, numbers)
         else:
-            mask = self.evaluate_mask(
-                Batch(batch.num_rows, nodes, edges, np.arange(batch.num_rows))
-            )
+            mask = self.evaluate_mask(select_variables(batch, self._used))
         return filter_rows(prune_variables(batch, self._kept), mask)
 
     @abstractmethod
@@ -101,15 +102,13 @@ class SemiJoinOperator(BlockOperator):
     """Keeps the rows for which a block has a row, or has none."""
 
     def __init__(self, op: Exists, runner: BlockRunner, kept: KeptVariables) -> None:
-        super().__init__(op, kept)
+        super().__init__(op, runner.context, kept)
         self._is_negated = op.is_negated
-        self._rows = _BlockCounter(op, runner, is_set=True)
+        self._rows = BlockCounter(op, runner, is_set=True)
 
     def evaluate_mask(self, outer: Batch) -> Mask:
         """For which rows there is a row, or none."""
-        is_there = np.zeros(outer.num_rows, np.bool_)
-        for of_row, counts in self._rows.iter_counts(outer):
-            is_there[of_row if counts is None else of_row[counts > 0]] = True
+        is_there = self._rows.find_matched(outer)
         return np.logical_not(is_there) if self._is_negated else is_there
 
 
@@ -117,13 +116,13 @@ class CompareBlockOperator(BlockOperator):
     """Keeps the rows for which an aggregate over a block compares true with a constant."""
 
     def __init__(self, op: CompareBlock, runner: BlockRunner, kept: KeptVariables) -> None:
-        super().__init__(op, kept)
+        super().__init__(op, runner.context, kept)
         self._op = op
         self._context = runner.context
-        self._rows: _BlockCounter | None = None
+        self._rows: BlockCounter | None = None
         self._values: BlockRows | None = None
         if is_row_count(op):
-            self._rows = _BlockCounter(op, runner)
+            self._rows = BlockCounter(op, runner)
         else:
             assert op.argument is not None
             operators = chain_of(op.block)[1:]
@@ -137,20 +136,11 @@ class CompareBlockOperator(BlockOperator):
         found = (
             self._compute_aggregates(outer)
             if self._rows is None
-            else self._count_rows(outer, self._rows)
+            else pa.array(self._rows.count_rows(outer))
         )
         if found is None:
             return np.zeros(outer.num_rows, np.bool_)
         return compare_aggregates(self._op, found, params)
-
-    def _count_rows(self, outer: Batch, rows: _BlockCounter) -> pa.Array:
-        total: RowIndices = np.zeros(outer.num_rows, np.int64)
-        for of_row, counts in rows.iter_counts(outer):
-            if counts is None:
-                total += np.bincount(of_row, minlength=outer.num_rows)
-            else:
-                np.add.at(total, of_row, counts)
-        return pa.array(total)
 
     def _compute_aggregates(self, outer: Batch) -> pa.Array | None:
         """The aggregate for each row; None if it is undefined for all of them."""
@@ -188,14 +178,14 @@ class CompareBlockOperator(BlockOperator):
             yield _outer_of(rows), flatten_chunks(found)
 
 
-class _BlockCounter:
+class BlockCounter:
     """How many rows a block has for each row around it.
 
     What a last traversal reaches is not walked to if nothing reads it: its degrees are known.
     """
 
     def __init__(
-        self, op: Exists | CompareBlock, runner: BlockRunner, *, is_set: bool = False
+        self, op: Exists | CompareBlock | BlockColumn, runner: BlockRunner, *, is_set: bool = False
     ) -> None:
         _, *operators = chain_of(op.block)
         self._last = _make_degree_counter(operators[-1], runner.context) if operators else None
@@ -204,6 +194,23 @@ class _BlockCounter:
             del operators[-1]
             needed = frozenset({self._last.op.source})
         self._rows = runner.compile_block(operators, needed=needed, is_set=is_set)
+
+    def find_matched(self, outer: Batch) -> Mask:
+        """Which rows have a row of the block."""
+        is_there = np.zeros(outer.num_rows, np.bool_)
+        for of_row, counts in self.iter_counts(outer):
+            is_there[of_row if counts is None else of_row[counts > 0]] = True
+        return is_there
+
+    def count_rows(self, outer: Batch) -> RowIndices:
+        """How many rows of the block each row has."""
+        total: RowIndices = np.zeros(outer.num_rows, np.int64)
+        for of_row, counts in self.iter_counts(outer):
+            if counts is None:
+                total += np.bincount(of_row, minlength=outer.num_rows)
+            else:
+                np.add.at(total, of_row, counts)
+        return total
 
     def iter_counts(self, outer: Batch) -> Iterator[tuple[RowIndices, RowIndices | None]]:
         """Numbers of rows around the block, and how many rows each stands for; None is one."""
@@ -229,6 +236,8 @@ class _DegreeCounter:
 def _make_degree_counter(op: Operator, context: ExecutionContext) -> _DegreeCounter | None:
     if not isinstance(op, Expand) or op.target_is_bound or op.conditions or op.is_selection:
         return None
+    if op.source in context.nullable:
+        return None
     hops = traversal_of(op, context)
     # Two ways may lead to one node, and one loop may be met on both.
     if not hops.is_single or op.minimum > 1 or len(hops.directions) != 1:
@@ -241,7 +250,7 @@ def _make_degree_counter(op: Operator, context: ExecutionContext) -> _DegreeCoun
 def is_row_count(op: CompareBlock) -> bool:
     """Whether an aggregate is the number of rows: what it counts is never null."""
     is_count = op.function is AggregateFunction.COUNT
-    return op.argument is None or (is_count and isinstance(op.argument, NodeValue | SystemValue))
+    return op.argument is None or (is_count and is_never_null(op.argument))
 
 
 def compare_aggregates(op: CompareBlock, aggregates: pa.Array, params: Params) -> Mask:

@@ -10,13 +10,14 @@ from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.optimizer.graph_statistics import Statistics
 from omnigraph.execution.optimizer.join_order import choose_join_order
 from omnigraph.execution.optimizer.physical_plan import AnalyzedPlan, analyze_plan
+from omnigraph.execution.optimizer.plan_split import iter_operators
 from omnigraph.execution.query_budget import Access, Budget
 from omnigraph.execution.sources.graph_source import Source
 from omnigraph.execution.sources.source_cache import SourceCache
 from omnigraph.execution.sources.table_source import TableSource
 from omnigraph.query.limit_binding import NO_LIMIT, bind_limit
-from omnigraph.query.logical_plan import Expand, Limit, Scan, StageRows
-from omnigraph.query.tree_walk import chain_of
+from omnigraph.query.logical_plan import Expand, Limit, Operator, Scan, StageRows, Unit
+from omnigraph.query.tree_walk import chain_of, link_chain
 from omnigraph.rows.evaluator import Params
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey
@@ -89,7 +90,15 @@ def estimate_rows(query: AnalyzedPlan, context: ExecutionContext) -> float:
     for component in query.components:
         choice = choose_join_order(graph, statistics, needed=(), among=component, is_hanging=False)
         touched += max(choice.rows)
-    return touched
+    # What is scanned in lateral blocks, or after them, is not part of a component.
+    scanned = (each for one in query.laterals for each in iter_operators(_with_leaf(one)))
+    types = (each.type_name for each in scanned if isinstance(each, Scan))
+    return touched + sum(map(statistics.count_nodes, types))
+
+
+def _with_leaf(operator: Operator) -> Operator:
+    """An operator without those below it."""
+    return link_chain((Unit(), operator))
 
 
 def _estimate_staged_rows(

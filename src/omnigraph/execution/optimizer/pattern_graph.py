@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
+from omnigraph.execution.optimizer.plan_split import iter_operators
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.logical_plan import (
     LEAVES,
@@ -118,9 +119,10 @@ class PatternGraph:
         blocks = [*self.tests, *self.guards]
         blocks += (block for each in self.variables.values() for block in each.blocks)
         return any(link.expand.is_selection for link in self.links) or any(
-            build_pattern_graph(test.block).is_selecting
+            isinstance(operator, Expand) and operator.is_selection
             for test in blocks
             if isinstance(test, Block)
+            for operator in iter_operators(test.block)
         )
 
     @cached_property

@@ -30,6 +30,7 @@ from omnigraph.execution.optimizer.plan_split import (
     find_single_scan,
     iter_operators,
     read_types_of,
+    split_laterals,
     split_plan,
     variable_types_of,
 )
@@ -45,7 +46,12 @@ from omnigraph.query.logical_plan import (
     Unit,
 )
 from omnigraph.query.pattern_assembly import PatternNode, PatternParts, Test, assemble_pattern
-from omnigraph.query.tree_walk import bound_variables_of, chain_of, used_variables_of
+from omnigraph.query.tree_walk import (
+    bound_variables_of,
+    chain_of,
+    link_chain,
+    used_variables_of,
+)
 from omnigraph.query.typed_reads import Column
 from omnigraph.query.typed_tree import AggregateValue, ColumnValue, TextMatch
 from omnigraph.schema.accepted_schema import TypeKey
@@ -65,7 +71,9 @@ class AnalyzedPlan:
     # Whether this plan, or one of a stage, ranks.
     is_ranked: bool
     steps: tuple[ResultStep, ...]
+    # The pattern up to its first lateral block, and the operators from there on.
     graph: PatternGraph
+    laterals: tuple[Operator, ...]
     aggregation: Aggregation | None
     # The variables, also of edges, that something after the pattern reads.
     needed: frozenset[str]
@@ -105,11 +113,12 @@ def analyze_plan(plan: ReadPlan, catalog: Catalog) -> AnalyzedPlan:
     if isinstance(pattern, Rank):
         rank = pattern
         pattern = rank.input
-    graph = build_pattern_graph(pattern, catalog)
+    base, laterals = split_laterals(pattern)
+    graph = build_pattern_graph(base, catalog)
     steps = parts.steps
     first = steps[0]
     wanted = None
-    if isinstance(first, Aggregate) and rank is None:
+    if isinstance(first, Aggregate) and rank is None and not laterals:
         wanted = plan_aggregation(first, graph, catalog)
     needed = parts.needed if rank is None else parts.needed | used_variables_of(rank)
     rows_max = parts.rows_max if rank is None else None
@@ -122,6 +131,7 @@ def analyze_plan(plan: ReadPlan, catalog: Catalog) -> AnalyzedPlan:
         rank is not None or any(isinstance(each, Rank) for each in iter_operators(leaf)),
         steps,
         graph,
+        laterals,
         wanted,
         needed,
         rows_max,
@@ -151,7 +161,7 @@ def _find_columns(steps: Sequence[ResultStep]) -> tuple[Column, ...]:
 def is_factorizable(query: AnalyzedPlan) -> bool:
     """Whether rows can be enumerated here: the order is free, and one component has all needs."""
     graph = query.graph
-    if query.stage is not None or not _is_free(graph):
+    if query.stage is not None or query.laterals or not _is_free(graph):
         return False
     own = [_component_of(query, used_variables_of(test)) for test in graph.tests]
     if None in own:
@@ -228,6 +238,7 @@ def reorder_pattern(query: AnalyzedPlan, statistics: Statistics) -> OrderedPatte
     tests += (block for each in graph.variables.values() for block in each.blocks)
     links = [link for choice in choices for link in choice.links]
     pattern = _assemble_operators(graph, [choice.start for choice in choices], links, tests)
+    pattern = link_chain((*chain_of(pattern), *query.laterals))
     return OrderedPattern(pattern, tuple(choices))
 
 

@@ -9,8 +9,17 @@ from typing import TypeAlias
 
 from omnigraph.query import logical_plan as plans
 from omnigraph.query.ast import AggregateFunction
-from omnigraph.query.tree_walk import chain_of, expressions_of, iter_subexpressions, variables_of
-from omnigraph.query.typed_tree import AggregateValue, Expr, NodeValue, SystemValue, TextMatch
+from omnigraph.query.tree_walk import (
+    BLOCKS,
+    STAGES,
+    bound_variables_of,
+    chain_of,
+    expressions_of,
+    iter_subexpressions,
+    link_chain,
+    variables_of,
+)
+from omnigraph.query.typed_tree import AggregateValue, Expr, TextMatch, is_never_null
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 
 ResultStep: TypeAlias = plans.Aggregate | plans.Having | plans.Sort | plans.Limit | plans.Project
@@ -48,13 +57,22 @@ def split_plan(root: plans.Operator) -> SplitPlan:
 
 def _collect_variables(expr: Expr) -> frozenset[str]:
     match expr:
-        case AggregateValue(
-            AggregateFunction.COUNT, NodeValue() | SystemValue(), is_distinct=False
+        case AggregateValue(AggregateFunction.COUNT, argument, is_distinct=False) if is_never_null(
+            argument
         ):
-            # Never null: to count them is to count rows.
+            # To count it is to count rows.
             return frozenset()
         case _:
             return variables_of(expr)
+
+
+def split_laterals(pattern: plans.Operator) -> tuple[plans.Operator, tuple[plans.Operator, ...]]:
+    """The operators of a pattern up to its first lateral block or value, and the others."""
+    chain_ = chain_of(pattern)
+    for place, operator in enumerate(chain_):
+        if isinstance(operator, STAGES):
+            return link_chain(chain_[:place]), chain_[place:]
+    return pattern, ()
 
 
 def iter_operators(root: plans.Operator) -> Iterator[plans.Operator]:
@@ -64,7 +82,7 @@ def iter_operators(root: plans.Operator) -> Iterator[plans.Operator]:
         if isinstance(operator, plans.StageRows):
             for stage in operator.plans:
                 yield from iter_operators(stage.root)
-        if isinstance(operator, plans.Exists | plans.CompareBlock):
+        if isinstance(operator, BLOCKS):
             yield from iter_operators(operator.block)
 
 
@@ -73,16 +91,19 @@ class VariableTypes:
     """The type of each node variable, and the types of each edge variable, of a plan.
 
     Variables of blocks and stages are among them; no two variables of a plan have the same name.
-    Rows of a stage have a type of their own, with the name of their variable.
+    Rows of a stage have a type of their own, with the name of their variable. Those of optional
+    blocks are `nullable`: a row may lack them.
     """
 
     nodes: dict[str, str]
     edges: dict[str, tuple[str, ...]]
+    nullable: frozenset[str] = frozenset()
 
 
 def variable_types_of(root: plans.Operator) -> VariableTypes:
     """The variables of a plan and its blocks, with their types."""
     found = VariableTypes({}, {})
+    nullable: set[str] = set()
     for operator in iter_operators(root):
         match operator:
             case plans.StageRows():
@@ -100,9 +121,11 @@ def variable_types_of(root: plans.Operator) -> VariableTypes:
                 if operator.edge_variable is not None:
                     types = tuple(step.edge_type for step in operator.steps)
                     found.edges[operator.edge_variable] = types
+            case plans.Lateral(is_optional=True):
+                nullable |= bound_variables_of(operator)
             case _:
                 pass
-    return found
+    return replace(found, nullable=frozenset(nullable))
 
 
 def read_types_of(root: plans.Operator) -> frozenset[TypeKey]:

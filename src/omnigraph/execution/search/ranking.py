@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from omnigraph.embedding.embedder import NamedEmbedder, normalize_vector
 from omnigraph.errors import EmbeddingError
-from omnigraph.execution.batch import Batch
+from omnigraph.execution.batch import Batch, filter_rows, find_bound_rows
 from omnigraph.execution.search.bm25 import score_bm25
 from omnigraph.execution.search.field_cache import field_cache_of
 from omnigraph.execution.search.field_ref import FieldRef
@@ -62,6 +62,8 @@ def rank_rows(
     """
     score = op.score
     variable = score.first.variable if isinstance(score, RrfScore) else score.variable
+    if variable in context.nullable:
+        batch = filter_rows(batch, find_bound_rows(batch, variable))
     numbers, of_rows = _find_distinct(batch.nodes[variable])
     type_name = context.nodes_of[variable]
     ranked = _NodeRanker(context, type_name, context.source.get_nodes(type_name), numbers)

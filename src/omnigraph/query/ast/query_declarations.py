@@ -294,7 +294,57 @@ class AggregateBlock:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-Clause = Binding | Traversal | Filter | NotBlock | ExistsBlock | AggregateBlock
+@tree_node(frozen=True, slots=True)
+class LateralBlock:
+    """`optional { … }` or `each { … }`: its variables can be seen after it.
+
+    The tail orders and cuts the inner matches of each outer row. `block_span` ends before it.
+    """
+
+    clauses: tuple[Clause, ...]
+    is_optional: bool
+    order: tuple[OrderKey, ...] = ()
+    limit: int | Variable | None = None
+    offset: int | Variable | None = None
+    span: Span = field(default=NO_SPAN, compare=False)
+    block_span: Span = field(default=NO_SPAN, compare=False)
+
+    @property
+    def word(self) -> str:
+        """The word that it starts with."""
+        return "optional" if self.is_optional else "each"
+
+
+@tree_node(frozen=True, slots=True)
+class Let:
+    """`let $x = value`: a name for a value."""
+
+    variable: Variable
+    value: Expr
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@tree_node(frozen=True, slots=True)
+class ForEach:
+    """`for $x in items`, or `for $x, $i in items`: a row for each item, and its position."""
+
+    variable: Variable
+    position: Variable | None
+    items: Expr
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+Clause = (
+    Binding
+    | Traversal
+    | Filter
+    | NotBlock
+    | ExistsBlock
+    | AggregateBlock
+    | LateralBlock
+    | Let
+    | ForEach
+)
 
 
 @tree_node(frozen=True, slots=True)

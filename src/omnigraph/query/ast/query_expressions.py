@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from omnigraph.lang.source_text import NO_SPAN, Span
 from omnigraph.lang.tree_nodes import tree_node
+
+if TYPE_CHECKING:
+    from omnigraph.query.ast.query_declarations import Clause
 from omnigraph.schema.ast import Name
 
 
@@ -354,6 +358,19 @@ class Not:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
+@tree_node(frozen=True, slots=True)
+class BlockValue:
+    """`exists { … }`, `count { … }`, `sum(e) { … }`: a value of the matches of a block.
+
+    No function means `exists`; without a call, matches are counted.
+    """
+
+    function: AggregateFunction | None
+    call: AggregateCall | None
+    clauses: tuple[Clause, ...]
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
 Literal = (
     IntegerLiteral
     | FloatLiteral
@@ -379,6 +396,7 @@ Expr = (
     | TextPredicate
     | RankCall
     | AggregateCall
+    | BlockValue
     | Comparison
     | TextTest
     | Membership

@@ -6,7 +6,11 @@ that is wrong; nothing is reported about what depends on it.
 
     query_checker       one query: parameters, then its body
     check_context       the catalog, the parameters and the collector
-    check_patterns      blocks of clauses, bindings, and clauses whose meaning depends on the schema
+    check_patterns      blocks of clauses, and bindings
+    ambiguous_clauses   clauses whose meaning depends on the schema
+    check_laterals      blocks whose variables can be seen after them
+    check_blocks        blocks in expressions
+    check_values        names for values, and the items of lists
     variable_scope      variables and their visibility; access to properties and system fields
     check_traversals    ends, edge types with directions, hop bounds, unconnected groups
     check_expressions   operators over the leaves of a position, and constants for properties

@@ -24,9 +24,10 @@ from omnigraph.query.check.variable_scope import (
     find_bound,
 )
 from omnigraph.query.tree_walk import iter_subexpressions
-from omnigraph.query.typed_tree import SystemName, column_name_of
+from omnigraph.query.typed_tree import SystemName, column_name_of, value_column_of
 from omnigraph.schema.catalog import EdgeType, NodeType
 
+_ReadLeaf = typed_tree.PropertyValue | typed_tree.SystemValue | typed_tree.BoundValue
 _VALUE = LeafRules(
     word=Refusal("T102", "is not a value here", "write '$v.name' for a property"),
     aggregate=Refusal("T44", "an aggregate cannot stand in a value that is written"),
@@ -50,7 +51,10 @@ def check_pattern_write(
         typed_reads.Column("row", typed_tree.EVERY_ROW, typed_tree.BOOL),
     )
     return typed_tree.PatternWrite(
-        typed_reads.Read("match", parameters, pattern, columns, input=before.stage), tuple(actions)
+        typed_reads.Read(
+            "match", parameters, scope.attach_blocks(pattern), columns, input=before.stage
+        ),
+        tuple(actions),
     )
 
 
@@ -163,22 +167,27 @@ def _collect_columns(actions: Iterable[typed_tree.Action]) -> dict[str, typed_re
     found: dict[str, typed_reads.Column] = {}
     for action in actions:
         for leaf in _iter_leaves(action):
-            name = leaf.property if isinstance(leaf, typed_tree.PropertyValue) else leaf.name
-            column = column_name_of(leaf.variable, name)
+            column = _column_of(leaf)
             found[column] = typed_reads.Column(column, leaf, leaf.type, alias=column)
     return found
 
 
-def _iter_leaves(
-    action: typed_tree.Action,
-) -> Iterable[typed_tree.PropertyValue | typed_tree.SystemValue]:
+def _column_of(leaf: _ReadLeaf) -> str:
+    match leaf:
+        case typed_tree.PropertyValue(variable, name) | typed_tree.SystemValue(variable, name):
+            return column_name_of(variable, name)
+        case typed_tree.BoundValue(variable):
+            return value_column_of(variable)
+
+
+def _iter_leaves(action: typed_tree.Action) -> Iterable[_ReadLeaf]:
     if not isinstance(action, typed_tree.WriteEach):
         yield typed_tree.SystemValue(action.variable, SystemName.ID)
         if action.is_edge and len(action.types) > 1:
             yield typed_tree.SystemValue(action.variable, SystemName.TYPE)
     for expr in _iter_values(action):
         for part in iter_subexpressions(expr):
-            if isinstance(part, typed_tree.PropertyValue | typed_tree.SystemValue):
+            if isinstance(part, _ReadLeaf):
                 yield part
 
 

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from omnigraph.lang.diagnostics import Collector
 from omnigraph.lang.lexer import Mode
 from omnigraph.lang.quoting import sanitize_text
 from omnigraph.lang.source_text import Span
 from omnigraph.lang.spellcheck import CANDIDATES_MAX
+from omnigraph.query import ast, typed_tree
 from omnigraph.query.typed_reads import EdgeStep
 from omnigraph.query.typed_tree import ANONYMOUS_PREFIX, STAGE_PREFIX
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.property_types import PropertyType
+
+if TYPE_CHECKING:
+    from omnigraph.query.check.variable_scope import Scope
+
+CheckBlock = Callable[["CheckContext", "Scope", ast.BlockValue], typed_tree.Expr | None]
+
+
+def refuse_block(context: CheckContext, _scope: Scope, block: ast.BlockValue) -> None:
+    """Report a block where there are no variables that it could be about."""
+    context.report_error("T44", block.span, "a block cannot stand here")
 
 
 @dataclass(slots=True)
@@ -25,13 +37,13 @@ class CheckContext:
     collector: Collector
     mode: Mode
     parameters: dict[str, PropertyType | None] = field(default_factory=dict)
-    # The values that the stage before carried to the clauses under check.
-    carried_values: frozenset[str] = frozenset()
     errors: int = 0
     # The variables of blocks that have ended, which messages distinguish from misspelt ones.
     block_variables: set[str] = field(default_factory=set)
     # The edge types that join two node types, found once: a schema may have very many.
     joining_steps: dict[tuple[str, str], tuple[EdgeStep, ...]] = field(default_factory=dict)
+    # The checker of blocks that stand in expressions, which are checked before blocks are.
+    check_block: CheckBlock = refuse_block
     _anonymous: int = 0
     _stages: int = 0
     _reported: set[tuple[str, str]] = field(default_factory=set)
@@ -65,10 +77,6 @@ class CheckContext:
     def suggest_similar(self, word: str, candidates: Iterable[str]) -> str | None:
         """A "did you mean" for an unknown name."""
         return self.collector.suggest_similar(word, islice(candidates, CANDIDATES_MAX))
-
-    def is_value(self, name: str) -> bool:
-        """Whether a variable is a parameter, or another name of a value."""
-        return name in self.parameters or name in self.carried_values
 
     def make_anonymous_name(self) -> str:
         """A variable name that no text can spell."""

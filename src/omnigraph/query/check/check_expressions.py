@@ -54,6 +54,7 @@ LeafExpr = (
     | ast.TextPredicate
     | ast.RankCall
     | ast.AggregateCall
+    | ast.BlockValue
 )
 Leaf = Callable[[LeafExpr], typed_tree.Expr | None]
 Operator = (
@@ -151,6 +152,12 @@ class LeafRules:
     predicate: Refusal
     rank: Refusal
 
+    def find_refusal(self, call: ast.AggregateCall | ast.TextPredicate | ast.RankCall) -> Refusal:
+        """What the position says to a call."""
+        if isinstance(call, ast.AggregateCall):
+            return self.aggregate
+        return self.predicate if isinstance(call, ast.TextPredicate) else self.rank
+
 
 def leaf_of(context: CheckContext, scope: Scope, position: LeafRules) -> Leaf:
     """The leaves of a position that reads bound variables and refuses the rest."""
@@ -170,12 +177,10 @@ def leaf_of(context: CheckContext, scope: Scope, position: LeafRules) -> Leaf:
                 refusal = position.word
                 hint = WORD_HINTS.get(name) or refusal.hint
                 context.report_error(refusal.code, span, f"'{name}' {refusal.message}", hint=hint)
-            case ast.AggregateCall():
-                refuse_leaf(context, position.aggregate, expr)
-            case ast.TextPredicate():
-                refuse_leaf(context, position.predicate, expr)
-            case ast.Nearest() | ast.Bm25() | ast.Rrf():
-                refuse_leaf(context, position.rank, expr)
+            case ast.AggregateCall() | ast.TextPredicate() | ast.Nearest() | ast.Bm25() | ast.Rrf():
+                refuse_leaf(context, position.find_refusal(expr), expr)
+            case ast.BlockValue():
+                return context.check_block(context, scope, expr)
             case _:
                 assert_never(expr)
         return None

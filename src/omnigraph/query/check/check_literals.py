@@ -272,3 +272,21 @@ def _widen_item(
     if isinstance(item, typed_tree.Constant) and isinstance(item.value, int):
         return typed_tree.Constant(float(item.value), make_scalar_type(element))
     return item
+
+
+def check_row_count(
+    context: CheckContext, word: str, count: int | ast.Variable | None
+) -> typed_tree.RowCount | None:
+    """A number of rows: a literal, or a parameter with an integer."""
+    if count is None or isinstance(count, int):
+        return count
+    value = None
+    if count.name in context.parameters:
+        value = find_parameter_value(context, count.name)
+        if value is None or value.type.scalar in INTEGERS:
+            return value
+    got = f"${count.name} is not a parameter" if value is None else f"got {value.type}"
+    context.report_error(
+        "T121", count.span, f"'{word}' needs an integer or a parameter with one; {got}"
+    )
+    return None

@@ -169,7 +169,11 @@ def check_null_test(
     """`operand is null` or `operand is not null`."""
     if operand is None:
         return None
-    if isinstance(operand.type, typed_tree.NodeObject) or operand.type.is_blob:
+    if isinstance(operand.type, typed_tree.NodeObject):
+        is_refused = context.is_strict
+    else:
+        is_refused = operand.type.is_blob
+    if is_refused:
         context.report_error("T7", test.operand.span, f"a null test cannot take a {operand.type}")
         return None
     return typed_tree.IsNull(operand, test.is_negated)

@@ -15,7 +15,13 @@ from omnigraph.query.check.check_returns import (
     default_name_of,
 )
 from omnigraph.query.check.check_search import check_rank
-from omnigraph.query.check.variable_scope import EdgeVariable, Scope, check_property, check_system
+from omnigraph.query.check.variable_scope import (
+    EdgeVariable,
+    Scope,
+    ValueVariable,
+    check_property,
+    check_system,
+)
 from omnigraph.schema.property_types import ListType, VectorType
 
 _NOW_ALIAS = "now"
@@ -257,11 +263,11 @@ def _check_equal_key(keys: _OrderScope, key: ast.OrderKey) -> _CheckedKey | None
     item = keys.by_value.get(value)
     if item is None and isinstance(key.value, ast.PropertyAccess | ast.SystemAccess):
         item = keys.by_name.get(default_name_of(key.value) or "")
-    # A bare variable that has a property's value is what a stage carried.
-    is_of_row = isinstance(key.value, ast.Computation) or isinstance(
-        value, typed_tree.PropertyValue
+    is_named = isinstance(key.value, ast.Variable) and isinstance(
+        scope.peek(key.value.name), ValueVariable
     )
-    if item is None and is_of_row and not keys.items.is_aggregated:
+    is_computed = isinstance(key.value, ast.Computation | ast.BlockValue) or is_named
+    if item is None and is_computed and not keys.items.is_aggregated:
         return _build_key(keys, key, value)
     if item is None:
         context.report_error(
@@ -307,7 +313,7 @@ def _build_key(
     column: typed_tree.ColumnValue | None = None,
 ) -> _CheckedKey | None:
     is_constant = _is_constant(keys, value)
-    if not is_constant and not _is_sortable(keys, key, value):
+    if not is_constant and not is_sortable(keys.context, key, value):
         return None
     if isinstance(value, typed_tree.NodeValue):
         value = typed_tree.SystemValue(value.variable, typed_tree.SystemName.ID)
@@ -341,14 +347,15 @@ def _is_constant(keys: _OrderScope, value: typed_tree.Expr) -> bool:
             return False
 
 
-def _is_sortable(keys: _OrderScope, key: ast.OrderKey, value: typed_tree.Expr) -> bool:
+def is_sortable(context: CheckContext, key: ast.OrderKey, value: typed_tree.Expr) -> bool:
+    """Whether the values of a key have an order."""
     type_ = value.type
     if isinstance(type_, typed_tree.NodeObject):
         return True
     if type_.is_blob:
-        keys.context.report_error("T24", key.value.span, "a Blob cannot be ordered")
+        context.report_error("T24", key.value.span, "a Blob cannot be ordered")
         return False
     if isinstance(type_.value, ListType | VectorType):
-        keys.context.report_error("T7", key.value.span, f"{type_} values have no order")
+        context.report_error("T7", key.value.span, f"{type_} values have no order")
         return False
     return True

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from omnigraph.lang.source_text import Span
 from omnigraph.query import ast, typed_reads, typed_tree
+from omnigraph.query.check.ambiguous_clauses import resolve_ambiguities
 from omnigraph.query.check.check_aggregates import check_aggregate_type
 from omnigraph.query.check.check_context import CheckContext
 from omnigraph.query.check.check_expressions import (
@@ -19,6 +19,11 @@ from omnigraph.query.check.check_expressions import (
     check_expression,
     code_of,
     leaf_of,
+)
+from omnigraph.query.check.check_laterals import (
+    check_lateral,
+    require_bound,
+    warn_of_pointless_optional,
 )
 from omnigraph.query.check.check_literals import (
     are_compatible,
@@ -35,6 +40,7 @@ from omnigraph.query.check.check_operators import (
 )
 from omnigraph.query.check.check_search import check_predicate
 from omnigraph.query.check.check_traversals import CheckedTraversal, check_anchors, check_traversal
+from omnigraph.query.check.check_values import check_for_each, check_let
 from omnigraph.query.check.variable_scope import (
     ANONYMOUS,
     NODE_FIELDS,
@@ -45,7 +51,6 @@ from omnigraph.query.check.variable_scope import (
     ValueVariable,
     check_new_name,
     refuse_property,
-    refuse_value,
 )
 from omnigraph.schema.ast import Name
 from omnigraph.schema.catalog import NodeType
@@ -77,14 +82,19 @@ _BLOCK_ARGUMENT = LeafRules(
 )
 
 
+Block = ast.NotBlock | ast.ExistsBlock | ast.AggregateBlock | ast.LateralBlock
+
+
 def check_pattern(
     context: CheckContext, clauses: Sequence[ast.Clause], outer: Scope | None = None
 ) -> tuple[typed_reads.Pattern, Scope]:
     """The checked clauses of a block and the variables it binds."""
-    meant = resolve_ambiguities(context, clauses)
+    meant = resolve_ambiguities(context, clauses, () if outer is None else outer.list_value_names())
     scope = Scope(collect_declared_types(context, meant), outer)
     checked: list[typed_reads.Clause | None] = []
     walks: dict[int, CheckedTraversal] = {}
+    # What has to be bound before each clause: blocks in its expressions, or an implicit scan.
+    before: dict[int, list[typed_reads.Clause]] = {}
     for index, clause in enumerate(meant):
         context.collector.poll()
         if isinstance(clause, ast.Traversal):
@@ -92,22 +102,23 @@ def check_pattern(
             checked.append(walks[index].typed)
         else:
             checked.append(_check_clause(context, scope, clause))
-    scans = check_anchors(context, scope, walks)
-    return typed_reads.Pattern(
-        _arrange_clauses(checked, scans), scope.list_nodes(), scope.list_edges()
-    ), scope
+        before[index] = list(scope.take_blocks())
+        warn_of_pointless_optional(context, scope, checked[-1], clause.span)
+    for index, scan in check_anchors(context, scope, walks).items():
+        before[index].append(scan)
+    arranged = _arrange_clauses(checked, before)
+    return typed_reads.Pattern(arranged, scope.list_nodes(), scope.list_edges()), scope
 
 
 def _arrange_clauses(
-    checked: Sequence[typed_reads.Clause | None], scans: dict[int, typed_reads.Binding]
+    checked: Sequence[typed_reads.Clause | None], before: Mapping[int, list[typed_reads.Clause]]
 ) -> tuple[typed_reads.Clause, ...]:
-    """The clauses in order, implicit scans put in, repeated bindings of a variable made one."""
+    """The clauses in order, what is implicit put in, repeated bindings of a variable made one."""
     conditions: dict[str, list[typed_tree.Expr]] = {}
     places: dict[int, typed_reads.Binding] = {}
     arranged: list[typed_reads.Clause] = []
     for index, clause in enumerate(checked):
-        if index in scans:
-            arranged.append(scans[index])
+        arranged += before[index]
         if isinstance(clause, typed_reads.Binding):
             if clause.variable not in conditions:
                 places[len(arranged)] = clause
@@ -123,7 +134,7 @@ def _arrange_clauses(
 def _check_clause(
     context: CheckContext,
     scope: Scope,
-    clause: ast.Binding | ast.Filter | ast.NotBlock | ast.ExistsBlock | ast.AggregateBlock,
+    clause: ast.Binding | ast.Filter | Block | ast.Let | ast.ForEach,
 ) -> typed_reads.Clause | None:
     match clause:
         case ast.Binding():
@@ -139,6 +150,13 @@ def _check_clause(
             return typed_reads.ExistsBlock(pattern, is_negated=False)
         case ast.AggregateBlock():
             return _check_aggregate_block(context, scope, clause)
+        case ast.LateralBlock():
+            pattern, inner = _check_block(context, scope, clause)
+            return check_lateral(context, (scope, inner), pattern, clause)
+        case ast.Let():
+            return check_let(context, scope, clause)
+        case ast.ForEach():
+            return check_for_each(context, scope, clause)
         case _:
             assert_never(clause)
 
@@ -181,7 +199,7 @@ def _check_conjunct(
 
 
 def _check_block(
-    context: CheckContext, scope: Scope, block: ast.NotBlock | ast.ExistsBlock | ast.AggregateBlock
+    context: CheckContext, scope: Scope, block: Block
 ) -> tuple[typed_reads.Pattern, Scope]:
     errors_before = context.errors
     pattern, inner = check_pattern(context, block.clauses, scope)
@@ -200,7 +218,10 @@ def _check_block(
 
 def _check_aggregate_block(
     context: CheckContext, scope: Scope, block: ast.AggregateBlock
-) -> typed_reads.AggregateBlock | None:
+) -> typed_reads.AggregateBlock | typed_reads.Condition | None:
+    if _is_compared_with_row(context, block):
+        condition = _check_filter(context, scope, _as_comparison(block))
+        return None if condition is None else typed_reads.Condition(condition)
     pattern, inner = _check_block(context, scope, block)
     argument, type_ = None, None
     if block.argument is not None:
@@ -214,7 +235,23 @@ def _check_aggregate_block(
     value = _check_bound(context, block, type_)
     if type_ is None or value is None:
         return None
+    pattern = inner.attach_blocks(pattern)
     return typed_reads.AggregateBlock(pattern, block.function, argument, block.op, value)
+
+
+def _is_compared_with_row(context: CheckContext, block: ast.AggregateBlock) -> bool:
+    """Whether the other side of a block is a variable of the row, not a parameter."""
+    value = block.value
+    is_row = isinstance(value, ast.Variable) and value.name not in context.parameters
+    return is_row and not context.is_strict
+
+
+def _as_comparison(block: ast.AggregateBlock) -> ast.Comparison:
+    call = None
+    if block.argument is not None:
+        call = ast.AggregateCall(block.function, block.argument, span=block.argument.span)
+    value = ast.BlockValue(block.function, call, block.clauses, block.span)
+    return ast.Comparison(block.op, value, block.value, block.span)
 
 
 def _check_bound(
@@ -279,7 +316,7 @@ def check_binding(
     known = tuple(condition for condition in conditions if condition is not None)
     if name is None or len(known) < len(conditions):
         return None
-    return typed_reads.Binding(name, node.name, known)
+    return typed_reads.Binding(name, node.name, (*require_bound(scope, name), *known))
 
 
 def _bind_variable(
@@ -301,8 +338,8 @@ def _bind_variable(
                 "T23", binding.variable.span, f"'${name}' is an edge variable, not a node"
             )
             return None
-        case ValueVariable() as value:
-            refuse_value(context, value, binding.variable, "cannot be bound to a node")
+        case ValueVariable():
+            context.report_error("T101", binding.variable.span, f"'${name}' is already a value")
             return None
         case NodeVariable(_, bound_type):
             if bound_type is not None and type_name is not None and bound_type != type_name:
@@ -376,110 +413,3 @@ def _check_element(
         return None
     fitted = coerce_literal(value, element)
     return typed_tree.Member(fitted, target, truth_type_of(fitted, target))
-
-
-def resolve_ambiguities(context: CheckContext, clauses: Iterable[ast.Clause]) -> list[ast.Clause]:
-    """The clauses as they are meant, given the edges of the schema and the parameters."""
-    meant: list[ast.Clause] = []
-    for clause in clauses:
-        traversal = _merge_around_not(context, meant[-1], clause) if meant else None
-        if traversal is None:
-            meant.append(_resolve_clause(context, clause))
-        else:
-            meant[-1] = traversal
-    return meant
-
-
-def _merge_around_not(
-    context: CheckContext, before: ast.Clause, clause: ast.Clause
-) -> ast.Traversal | None:
-    """`$a not $b`, two filters for the grammar, where an edge is named by that word."""
-    match before, clause:
-        case (
-            ast.Filter(ast.Variable() as source),
-            ast.Filter(ast.Not(ast.Variable() as target)),
-        ) if _is_edge(context, "not", (source, target)):
-            span = _find_word_span(context, "not", (source, target))
-            message = "'not' is a reserved word; the edge of that name must be quoted"
-            context.report_error("T7", span, message, hint='write "not" in quotes')
-            edges = ast.NamedEdges((ast.EdgeName("not", span=span),))
-            return ast.Traversal(source, None, edges, False, None, target, before.span)
-        case _:
-            return None
-
-
-def _is_edge(context: CheckContext, word: str, ends: tuple[ast.Variable, ast.Variable]) -> bool:
-    """Whether a word between two variables names an edge: not between values."""
-    is_value = any(context.is_value(end.name) for end in ends)
-    return not is_value and context.catalog.find_edge(word) is not None
-
-
-def _resolve_clause(context: CheckContext, clause: ast.Clause) -> ast.Clause:
-    match clause:
-        case ast.Filter(condition):
-            return _as_traversal(context, clause, condition)
-        case ast.Traversal():
-            return _as_filter(context, clause)
-        case _:
-            return clause
-
-
-def _as_traversal(context: CheckContext, clause: ast.Filter, condition: ast.Expr) -> ast.Clause:
-    """An edge named by a reserved word, between two variables that are not parameters."""
-    match condition:
-        case ast.Membership(ast.Variable() as source, ast.Variable() as target):
-            word = "in"
-        case ast.And((ast.Variable() as source, ast.Variable() as target)):
-            word = "and"
-        case ast.Or((ast.Variable() as source, ast.Variable() as target)):
-            word = "or"
-        case _:
-            return clause
-    if not _is_edge(context, word, (source, target)):
-        return clause
-    span = _find_word_span(context, word, (source, target))
-    context.report_deprecated(
-        ("T7", "L310"),
-        span,
-        f"'{word}' is a reserved word; the edge of that name should be quoted",
-        hint=f'write "{word}" in quotes',
-    )
-    edges = ast.NamedEdges((ast.EdgeName(word, span=span),))
-    return ast.Traversal(source, None, edges, False, None, target, clause.span)
-
-
-def _as_filter(context: CheckContext, traversal: ast.Traversal) -> ast.Clause:
-    """A text test of a parameter or another value, when no edge has the name of the operator."""
-    match traversal:
-        case ast.Traversal(
-            source=source,
-            edge_variable=None,
-            edges=ast.NamedEdges((ast.EdgeName(text=text, is_quoted=False) as word,)),
-            is_undirected=False,
-            bounds=None,
-            target=target,
-        ) if text in set(ast.TextOp) and context.is_value(source.name):
-            if context.is_strict or context.catalog.find_edge(text) is not None:
-                return traversal
-            context.collector.report_warning(
-                "L317",
-                word.span,
-                f"there is no edge '{text}', so this is read as a filter",
-                hint=f"put the filter in parentheses: '(${source.name} {text} ${target.name})'",
-            )
-            test = ast.TextTest(ast.TextOp(text), source, target, span=traversal.span)
-            return ast.Filter(test, traversal.span)
-        case _:
-            return traversal
-
-
-def _find_word_span(
-    context: CheckContext, word: str, ends: tuple[ast.Variable, ast.Variable]
-) -> Span:
-    """Where the word stands between the variables, or all of it if comments stand there too."""
-    start, end = ends[0].span.end, ends[1].span.start
-    between = context.collector.source.text[start:end]
-    if between.strip() != word:
-        return ends[0].span.join(ends[1].span)
-    at = start + between.index(word)
-    return Span(at, at + len(word))

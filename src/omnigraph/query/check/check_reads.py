@@ -40,7 +40,6 @@ def check_match(
     context: CheckContext, clauses: Sequence[ast.Clause], start: ReadStart
 ) -> tuple[typed_reads.Pattern, Scope]:
     """The pattern of a read whose start is checked, and the variables of its rows."""
-    context.carried_values = frozenset() if start.scope is None else start.scope.list_values()
     return check_pattern(context, clauses, start.scope)
 
 
@@ -62,7 +61,7 @@ def check_result(
     read = typed_reads.Read(
         name="",
         parameters=(),
-        pattern=pattern,
+        pattern=scope.attach_blocks(pattern),
         columns=items.build_columns(),
         is_aggregated=items.is_aggregated,
         having=having,

@@ -298,7 +298,7 @@ def _resolve_name(context: CheckContext, projection: ast.Projection) -> str | No
 def _is_operator(expr: ast.Expr) -> bool:
     if isinstance(expr, ast.AggregateCall):
         return _is_operator(expr.argument)
-    return isinstance(expr, Operator | ast.Computation | ast.AllRows)
+    return isinstance(expr, Operator | ast.Computation | ast.AllRows | ast.BlockValue)
 
 
 def _check_distinct(context: CheckContext, items: list[ReturnItem]) -> None:

@@ -97,8 +97,8 @@ def _find_end(context: CheckContext, scope: Scope, variable: ast.Variable) -> _E
         case EdgeVariable():
             refuse_edge(context, variable, "be the end of a traversal")
             return _End(variable, name, None, is_wrong=True)
-        case ValueVariable() as value:
-            refuse_value(context, value, variable, "cannot be the end of a traversal")
+        case ValueVariable():
+            refuse_value(context, variable, "no traversal leads from or to it")
             return _End(variable, name, None, is_wrong=True)
         case _:
             type_name = scope.declared.get(name)
@@ -355,7 +355,10 @@ def check_anchors(
         groups.find(name)
         for walk in walks.values()
         for name in (walk.source, walk.target)
-        if walk.typed is None or name in scope.declared or name not in scope.own
+        if walk.typed is None
+        or name in scope.declared
+        or name not in scope.own
+        or name in scope.exported
     }
     scans: dict[int, typed_reads.Binding] = {}
     for index, walk in walks.items():

@@ -8,6 +8,7 @@ from typing import assert_never
 from omnigraph.lang.diagnostics import Collector
 from omnigraph.lang.lexer import Mode
 from omnigraph.query import ast, typed_reads, typed_tree
+from omnigraph.query.check.check_blocks import check_block_value
 from omnigraph.query.check.check_context import CheckContext
 from omnigraph.query.check.check_expressions import Target, check_constant, coerce_assigned
 from omnigraph.query.check.check_mutations import check_mutations
@@ -19,7 +20,7 @@ def check_query(
     query: ast.Query, catalog: Catalog, collector: Collector, *, mode: Mode = Mode.LENIENT
 ) -> typed_reads.CheckedQuery | None:
     """Resolve and type a query; None exactly if it has errors, which the collector then holds."""
-    context = CheckContext(catalog, collector, mode)
+    context = CheckContext(catalog, collector, mode, check_block=check_block_value)
     parameters = declare_parameters(context, query.parameters)
     checked: typed_reads.CheckedQuery
     match query.body:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from omnigraph.query import ast, typed_tree
+from omnigraph.query import ast, typed_reads, typed_tree
 from omnigraph.query.check.check_context import CheckContext
 from omnigraph.schema.ast import Name
 from omnigraph.schema.catalog import EdgeType, Property
@@ -23,6 +23,8 @@ class NodeVariable:
 
     name: str
     type_name: str | None
+    # Bound by an optional block: a row may lack it.
+    is_nullable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +33,25 @@ class EdgeVariable:
 
     name: str
     edge_types: tuple[str, ...] | None
+    is_nullable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ValueVariable:
-    """The name of a value; it has no value when what gives it one is wrong."""
+    """A variable for a value; its clause is wrong if there is none.
+
+    What `let` names is an expression over other variables, which takes the place of the name.
+    """
 
     name: str
-    value: typed_tree.PropertyValue | None
+    value: typed_tree.Expr | None
+    is_nullable: bool = False
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether rows have it, as they do what `for` gives."""
+        value = self.value
+        return isinstance(value, typed_tree.BoundValue) and value.variable == self.name
 
 
 Entity = NodeVariable | EdgeVariable
@@ -50,7 +63,9 @@ class Scope:
 
     `declared` are the node types of the bindings of the whole block, known before its clauses are
     read; None where the type is unknown. A variable of an outer block can be seen only if a clause
-    before this block has bound it. `dropped` are the variables that a stage before did not carry.
+    before this block has bound it. `exported` are the variables of lateral blocks that have ended,
+    each with whether a binding gave it its type. `dropped` are the variables that a stage before
+    did not carry.
     """
 
     def __init__(
@@ -60,12 +75,30 @@ class Scope:
         dropped: frozenset[str] = frozenset(),
     ) -> None:
         self.declared = declared
+        self.exported: dict[str, bool] = {}
         self.outer = outer
         self.dropped = dropped
-        self.mentions_outer = False
+        self.mentioned: set[str] = set()
         self.own: dict[str, Bound] = {}
         # Those that something refers to.
         self.used: set[str] = set()
+        # The values of blocks that expressions of this block have, and no clause binds yet.
+        self._block_values: list[typed_reads.BlockColumn] = []
+
+    def bind_block(self, value: typed_reads.BlockColumn) -> None:
+        """Let a clause bind the value of a block in an expression."""
+        self._block_values.append(value)
+
+    def take_blocks(self) -> tuple[typed_reads.BlockColumn, ...]:
+        """The values of blocks that are to be bound now."""
+        found = tuple(self._block_values)
+        self._block_values.clear()
+        return found
+
+    def attach_blocks(self, pattern: typed_reads.Pattern) -> typed_reads.Pattern:
+        """The pattern, which binds the values of blocks that stand in expressions after it too."""
+        blocks = self.take_blocks()
+        return pattern if not blocks else replace(pattern, clauses=(*pattern.clauses, *blocks))
 
     def find(self, name: str) -> Bound | None:
         """The variable of a name, if a clause has bound it; remembers a look at outer blocks."""
@@ -73,8 +106,14 @@ class Scope:
         if owner is None:
             return None
         owner.used.add(name)
-        self.mentions_outer = self.mentions_outer or owner is not self
+        if owner is not self:
+            self.mentioned.add(name)
         return owner.own[name]
+
+    @property
+    def mentions_outer(self) -> bool:
+        """Whether a clause of this block, or of a lateral one in it, uses an outer variable."""
+        return bool(self.mentioned)
 
     def peek(self, name: str) -> Bound | None:
         """The variable of a name, without counting as a mention."""
@@ -95,10 +134,6 @@ class Scope:
         """The variables that stages before bound, and did not carry."""
         return self.dropped | (frozenset() if self.outer is None else self.outer.list_dropped())
 
-    def list_values(self) -> frozenset[str]:
-        """The variables of this block that are values."""
-        return frozenset(each.name for each in self.own.values() if isinstance(each, ValueVariable))
-
     def bind(self, variable: Bound) -> None:
         """Add a variable to this block."""
         self.own[variable.name] = variable
@@ -111,15 +146,33 @@ class Scope:
             if name in scope.declared and (scope is self or name in scope.own):
                 return True
             if name in scope.own:
-                return False
+                return scope.exported.get(name, False)
             scope = scope.outer
         return False
+
+    def add_exports(self, inner: Scope, *, is_optional: bool) -> None:
+        """Let the variables of a lateral block, whose clauses are clauses here, be seen here."""
+        for name in inner.mentioned:
+            self.find(name)
+        for name, variable in inner.own.items():
+            self.exported[name] = inner.is_declared(name)
+            self.own[name] = _as_nullable(variable) if is_optional else variable
+
+    def list_named_values(self) -> tuple[tuple[str, typed_tree.Expr], ...]:
+        """The variables that stand for an expression over others."""
+        return tuple(
+            (variable.name, variable.value)
+            for variable in self.own.values()
+            if isinstance(variable, ValueVariable)
+            and variable.value is not None
+            and not variable.is_bound
+        )
 
     def list_nodes(self) -> tuple[tuple[str, str], ...]:
         """The node variables of this block with their types."""
         return tuple(
             (variable.name, variable.type_name)
-            for variable in self.own.values()
+            for variable in self._iter_introduced()
             if isinstance(variable, NodeVariable) and variable.type_name is not None
         )
 
@@ -127,9 +180,16 @@ class Scope:
         """The edge variables of this block with the types they may have."""
         return tuple(
             (variable.name, variable.edge_types)
-            for variable in self.own.values()
+            for variable in self._iter_introduced()
             if isinstance(variable, EdgeVariable) and variable.edge_types is not None
         )
+
+    def _iter_introduced(self) -> Iterator[Bound]:
+        return (each for each in self.own.values() if each.name not in self.exported)
+
+    def list_value_names(self) -> list[str]:
+        """The names of values that can be seen from here."""
+        return [name for name in self.iter_names() if isinstance(self.peek(name), ValueVariable)]
 
     def iter_names(self) -> Iterator[str]:
         """Every name that can be seen from here and that a text can spell."""
@@ -139,6 +199,16 @@ class Scope:
                 name for name in scope.own if not name.startswith(typed_tree.ANONYMOUS_PREFIX)
             )
             scope = scope.outer
+
+
+def _as_nullable(variable: Bound) -> Bound:
+    """A variable of an optional block: it is null where the block has no match."""
+    if not isinstance(variable, ValueVariable) or variable.value is None:
+        return replace(variable, is_nullable=True)
+    type_ = variable.value.type
+    assert isinstance(type_, PropertyType)
+    bound = typed_tree.BoundValue(variable.name, type_.as_nullable())
+    return ValueVariable(variable.name, bound, is_nullable=True)
 
 
 def check_new_name(context: CheckContext, variable: ast.Variable) -> None:
@@ -180,11 +250,11 @@ def check_variable(
     """A bare variable that is not a parameter: a node, or a value."""
     bound = find_bound(context, scope, variable, "T102")
     match bound:
-        case NodeVariable(name, str(type_name)):
-            return typed_tree.NodeValue(name, typed_tree.NodeObject(type_name))
+        case NodeVariable(name, str(type_name), is_nullable):
+            return typed_tree.NodeValue(name, typed_tree.NodeObject(type_name, is_nullable))
         case EdgeVariable():
             refuse_edge(context, variable, "stand alone; name one of its properties")
-        case ValueVariable(_, value):
+        case ValueVariable(value=value):
             return value
     return None
 
@@ -193,7 +263,7 @@ def check_property(
     context: CheckContext, scope: Scope, access: ast.PropertyAccess, *, code: str = "T6"
 ) -> typed_tree.PropertyValue | None:
     """A property of a bound node or edge."""
-    bound = find_bound(context, scope, access.variable, code)
+    bound = find_entity(context, scope, access.variable, code)
     match bound:
         case NodeVariable(name, str(type_name)):
             node = context.catalog.nodes[type_name]
@@ -202,14 +272,19 @@ def check_property(
                 owner = Owner(type_name, node.properties, NODE_FIELDS)
                 refuse_property(context, code, access.property, owner)
                 return None
-            return typed_tree.PropertyValue(name, found.name, found.type)
+            return typed_tree.PropertyValue(name, found.name, _value_type_of(bound, found.type))
         case EdgeVariable(name, tuple(edge_types)):
             type_ = _check_edge_property(context, edge_types, access.property, code)
             if type_ is not None:
-                return typed_tree.PropertyValue(name, access.property.text, type_)
-        case ValueVariable():
-            refuse_value(context, bound, access.variable, "has no properties")
+                return typed_tree.PropertyValue(
+                    name, access.property.text, _value_type_of(bound, type_)
+                )
     return None
+
+
+def _value_type_of(bound: NodeVariable | EdgeVariable, type_: PropertyType) -> PropertyType:
+    """The type of a value of a variable, which is null where the variable is."""
+    return type_.as_nullable() if bound.is_nullable else type_
 
 
 def check_node_property(
@@ -226,11 +301,8 @@ def check_system(
     context: CheckContext, scope: Scope, access: ast.SystemAccess
 ) -> typed_tree.SystemValue | None:
     """A system field of a bound node or edge."""
-    bound = find_bound(context, scope, access.variable, "T6")
+    bound = find_entity(context, scope, access.variable, "T6")
     if bound is None:
-        return None
-    if isinstance(bound, ValueVariable):
-        refuse_value(context, bound, access.variable, "has no fields")
         return None
     fields = NODE_FIELDS if isinstance(bound, NodeVariable) else EDGE_FIELDS
     field = access.name.text
@@ -242,7 +314,24 @@ def check_system(
             f"{kind} has no field '@{field}'; it has {_format_fields(fields)}",
         )
         return None
-    return typed_tree.SystemValue(bound.name, typed_tree.SystemName(field))
+    type_ = _value_type_of(bound, typed_tree.STRING)
+    return typed_tree.SystemValue(bound.name, typed_tree.SystemName(field), type_)
+
+
+def find_entity(
+    context: CheckContext, scope: Scope, variable: ast.Variable, code: str
+) -> NodeVariable | EdgeVariable | None:
+    """The node or the edge that a name stands for."""
+    bound = find_bound(context, scope, variable, code)
+    if isinstance(bound, ValueVariable):
+        refuse_value(context, variable, "it has no properties")
+        return None
+    return bound
+
+
+def refuse_value(context: CheckContext, variable: ast.Variable, why: str) -> None:
+    """Report a variable for a value where only a node or an edge can stand."""
+    context.report_error("T117", variable.span, f"'${variable.name}' is a value: {why}")
 
 
 def find_bound(
@@ -267,15 +356,6 @@ def find_bound(
 def refuse_edge(context: CheckContext, variable: ast.Variable, what: str) -> None:
     """Report an edge variable where only a node or a value can stand."""
     context.report_error("T23", variable.span, f"edge variable '${variable.name}' cannot {what}")
-
-
-def refuse_value(
-    context: CheckContext, bound: ValueVariable, variable: ast.Variable, what: str
-) -> None:
-    """Report a value where only a node or an edge can stand, unless it is wrong already."""
-    if bound.value is not None and context.is_first("value", bound.name):
-        message = f"'${bound.name}' is a value of type {bound.value.type}: it {what}"
-        context.report_error("T117", variable.span, message)
 
 
 def refuse_property(

@@ -1,9 +1,11 @@
-"""Aggregates, and the order keys of a query or of one of them."""
+"""Aggregates, and the order keys and limits of a query, a block or one of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from omnigraph.lang.lexer import Mode, TokenKind
+from omnigraph.lang.source_text import NO_SPAN, Span
 from omnigraph.query.ast import (
     AggregateCall,
     AggregateFunction,
@@ -13,8 +15,14 @@ from omnigraph.query.ast import (
     Identifier,
     Nearest,
     OrderKey,
+    Variable,
 )
-from omnigraph.query.parser.parse_literals import close_call, expect_expr, open_call
+from omnigraph.query.parser.parse_literals import (
+    close_call,
+    expect_expr,
+    open_call,
+    parse_variable,
+)
 from omnigraph.query.parser.query_cursor import RESERVED, QueryCursor
 
 # How an expression is read; aggregates stand inside expressions.
@@ -104,3 +112,23 @@ def _parse_alias_reference(cursor: QueryCursor) -> Expr | None:
     cursor.report_reserved(token.span, token.text, role="an alias")
     cursor.advance()
     return Identifier(token.text, token.span)
+
+
+def parse_count(cursor: QueryCursor, word: str) -> tuple[int | Variable | None, Span]:
+    """`limit` or `offset`, and a number of rows."""
+    if not cursor.is_at(word):
+        return None, NO_SPAN
+    start = cursor.token.start
+    if word == "offset":
+        cursor.require_lenient(cursor.token.span, "'offset'")
+    cursor.advance()
+    what = f"an integer after '{word}'"
+    if cursor.token.kind is TokenKind.VARIABLE and cursor.mode is Mode.LENIENT:
+        variable = parse_variable(cursor)
+        return variable, cursor.build_span(start)
+    if cursor.token.kind is not TokenKind.INTEGER:
+        is_variable = cursor.token.kind is TokenKind.VARIABLE
+        hint = "in strict mode a limit is a written integer" if is_variable else None
+        cursor.fail(what, hint=hint)
+    count = cursor.expect_integer(what, maximum=LIMIT_MAX)
+    return count, cursor.build_span(start)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
-from omnigraph.lang.lexer import Token, TokenKind
+from omnigraph.lang.lexer import Mode, Token, TokenKind
 from omnigraph.lang.source_text import Span
 from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.query.ast import (
@@ -13,9 +13,11 @@ from omnigraph.query.ast import (
     And,
     Arithmetic,
     ArithmeticOp,
+    BlockValue,
     Bm25,
     BooleanLiteral,
     Case,
+    Clause,
     CompareOp,
     Comparison,
     Expr,
@@ -266,15 +268,36 @@ def _parse_word(cursor: QueryCursor) -> Expr:
     if word in RESERVED:
         return _parse_reserved(cursor)
     if word in BLOCK_WORDS and cursor.is_mark_at(1, "{"):
-        cursor.refuse(
-            token.span,
-            f"'{word} {{ }}' is a clause of its own and cannot stand inside an expression",
-            hint=_suggest_block(cursor),
-        )
+        return _parse_block_value(cursor)
     if word[0].isupper():
         cursor.expect_ident(VALUE)
     cursor.at += 1
     return Identifier(word, token.span)
+
+
+def _parse_block_value(cursor: QueryCursor) -> BlockValue:
+    """`exists { … }` or `count { … }` as a value."""
+    token = cursor.token
+    if cursor.mode is Mode.STRICT:
+        cursor.refuse(
+            token.span,
+            f"'{token.text} {{ }}' is a clause of its own and cannot stand inside an expression",
+            hint=_suggest_block(cursor),
+        )
+    cursor.advance()
+    function = AGGREGATES.get(token.text)
+    clauses = _read_block(cursor, token.text)
+    return BlockValue(function, None, clauses, cursor.build_span(token.start))
+
+
+def _read_block(cursor: QueryCursor, word: str) -> tuple[Clause, ...]:
+    """The clauses of a block inside an expression, where nothing around it matters."""
+    depth, is_in_where = cursor.argument_depth, cursor.is_in_where
+    cursor.argument_depth, cursor.is_in_where = 0, False
+    try:
+        return cursor.read_block(cursor, f"'{word}'")
+    finally:
+        cursor.argument_depth, cursor.is_in_where = depth, is_in_where
 
 
 def _suggest_block(cursor: QueryCursor) -> str:
@@ -326,8 +349,12 @@ def _parse_nearest(cursor: QueryCursor) -> Nearest:
     return Nearest(access, query, close_call(cursor, word))
 
 
-def _parse_aggregate(cursor: QueryCursor) -> AggregateCall:
-    return parse_aggregate(cursor, parse_expr)
+def _parse_aggregate(cursor: QueryCursor) -> AggregateCall | BlockValue:
+    call = parse_aggregate(cursor, parse_expr)
+    if cursor.mode is Mode.STRICT or not cursor.is_at("{"):
+        return call
+    clauses = _read_block(cursor, str(call.function))
+    return BlockValue(call.function, call, clauses, cursor.build_span(call.span.start))
 
 
 def _parse_bm25(cursor: QueryCursor) -> Bm25:

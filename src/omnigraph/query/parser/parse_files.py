@@ -28,6 +28,7 @@ from omnigraph.query.ast import (
     Statement,
 )
 from omnigraph.query.parser.parse_declarations import parse_query
+from omnigraph.query.parser.parse_patterns import parse_block
 from omnigraph.query.parser.query_cursor import QueryCursor
 from omnigraph.schema.ast import Name
 
@@ -207,6 +208,7 @@ def parse_query_file(
         return ParsedFile(source, File(()), collector.list_diagnostics(), ())
     tokens = lex(source, poll)
     cursor = QueryCursor(tokens, collector, mode=mode)
+    cursor.read_block = parse_block
     file = _FileParser(cursor).parse()
     return ParsedFile(source, file, collector.list_diagnostics(), tokens.comments)
 

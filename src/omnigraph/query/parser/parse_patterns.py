@@ -5,23 +5,41 @@ A clause has no keyword of its own, so a few tokens of lookahead decide which on
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from omnigraph.lang.lexer import Mode, TokenKind
 from omnigraph.query.ast import (
     AggregateBlock,
+    AggregateCall,
+    AggregateFunction,
+    AllRows,
     AnyEdge,
     Binding,
+    BlockValue,
     Clause,
+    Comparison,
     EdgeName,
     ExistsBlock,
     Filter,
+    ForEach,
     HopBounds,
+    LateralBlock,
+    Let,
+    Literal,
     NamedEdges,
     NotBlock,
+    Now,
+    OrderKey,
     PropertyMatch,
     Traversal,
     Variable,
 )
-from omnigraph.query.parser.parse_aggregates import AGGREGATES, BLOCK_AGGREGATES
+from omnigraph.query.parser.parse_aggregates import (
+    AGGREGATES,
+    BLOCK_AGGREGATES,
+    parse_count,
+    parse_order,
+)
 from omnigraph.query.parser.parse_expressions import (
     ARITHMETIC,
     BLOCK_WORDS,
@@ -40,7 +58,10 @@ _MINUS_HINT = "here '-' is a subtraction: put ';' before the clause, or parenthe
 _CONTINUATIONS = frozenset({*COMPARE_OPS, *ARITHMETIC, ".", "and", "or", "in", "is"})
 _OPERATOR_WORDS = frozenset({"contains", "starts_with"})
 # Before a brace these begin an expression or a block.
-_BRACED_WORDS = BLOCK_WORDS | {"case"}
+_LATERAL_WORDS = frozenset({"optional", "each"})
+_CONDITION_WORDS = frozenset({"and", "or", "=", "!="})
+_VALUE_WORDS = frozenset({"let", "for"})
+_BRACED_WORDS = BLOCK_WORDS | _LATERAL_WORDS | {"case"}
 # After a variable these continue its expression, or start the next one.
 _OPERAND_WORDS = RESERVED | _OPERATOR_WORDS | {"true", "false"}
 # Between two variables these cannot be operators, so 0.10 texts meant an edge.
@@ -74,17 +95,12 @@ def _parse_clause_body(cursor: QueryCursor) -> Clause:
         if _is_traversal(cursor):
             return _parse_traversal(cursor)
     elif token.kind is TokenKind.WORD:
-        if cursor.is_mark_at(1, "{"):
-            if token.text == "not":
-                cursor.advance()
-                clauses = parse_block(cursor, "'not'")
-                return NotBlock(clauses, cursor.build_span(token.start))
-            if token.text == "exists":
-                cursor.advance()
-                clauses = parse_block(cursor, "'exists'")
-                return ExistsBlock(clauses, cursor.build_span(token.start))
+        if cursor.is_mark_at(1, "{") and (block := _BLOCKS.get(token.text)) is not None:
+            return block(cursor)
+        if token.text in _VALUE_WORDS and cursor.peek().kind is TokenKind.VARIABLE:
+            return _parse_value_clause(cursor)
         if token.text in BLOCK_AGGREGATES and _is_aggregate_block(cursor):
-            return _parse_aggregate_block(cursor)
+            return _parse_compared_block(cursor)
     if token.text in CLAUSE_HINTS:
         cursor.fail(_CLAUSE, hint=CLAUSE_HINTS[token.text])
     expect_expr(cursor, _CLAUSE)
@@ -115,11 +131,104 @@ def _parse_property_match(cursor: QueryCursor) -> PropertyMatch:
     return PropertyMatch(name, value, span)
 
 
+def _parse_not(cursor: QueryCursor) -> NotBlock:
+    start = cursor.advance().start
+    clauses = parse_block(cursor, "'not'")
+    return NotBlock(clauses, cursor.build_span(start))
+
+
+def _parse_exists(cursor: QueryCursor) -> ExistsBlock | Filter:
+    start = cursor.token.start
+    closer = cursor.closer_of(cursor.at + 1)
+    if closer is not None and cursor.mode is Mode.LENIENT:
+        after = cursor.peek(closer + 1 - cursor.at).text
+        if after in _CONDITION_WORDS:
+            return Filter(parse_expr(cursor), cursor.build_span(start))
+    cursor.advance()
+    clauses = parse_block(cursor, "'exists'")
+    return ExistsBlock(clauses, cursor.build_span(start))
+
+
+def _parse_lateral(cursor: QueryCursor) -> LateralBlock:
+    word = cursor.advance()
+    cursor.require_lenient(word.span, f"'{word.text}'")
+    clauses = parse_block(cursor, f"'{word.text}'")
+    block_span = cursor.build_span(word.start)
+    order: tuple[OrderKey, ...] = ()
+    if cursor.is_at("order") and cursor.is_mark_at(1, "{"):
+        cursor.advance()
+        order = parse_order(cursor, parse_expr)
+    limit, _ = parse_count(cursor, "limit")
+    offset, _ = parse_count(cursor, "offset")
+    is_optional = word.text == "optional"
+    span = cursor.build_span(word.start)
+    return LateralBlock(clauses, is_optional, order, limit, offset, span, block_span)
+
+
+_BLOCKS: dict[str, Callable[[QueryCursor], Clause]] = {
+    "not": _parse_not,
+    "exists": _parse_exists,
+    "optional": _parse_lateral,
+    "each": _parse_lateral,
+}
+
+
+def _parse_value_clause(cursor: QueryCursor) -> Let | ForEach:
+    word = cursor.advance()
+    cursor.require_lenient(word.span, f"'{word.text}'")
+    variable = parse_variable(cursor)
+    if word.text == "let":
+        cursor.expect("=", what="'=' and the value")
+        expect_expr(cursor, "a value")
+        value = parse_expr(cursor)
+        return Let(variable, value, cursor.build_span(word.start))
+    position = None
+    if cursor.accept(","):
+        position = parse_variable(cursor, "the variable for the position")
+    cursor.expect("in", what="'in' and a list")
+    expect_expr(cursor, "a list")
+    items = parse_expr(cursor)
+    return ForEach(variable, position, items, cursor.build_span(word.start))
+
+
+def _is_value_clause(cursor: QueryCursor) -> bool:
+    """`$flag let $x = …`, `$flag for $x in …`: after a filter the next clause begins."""
+    marks = {"let": ("=",), "for": ("in", ",")}.get(cursor.peek().text, ())
+    return cursor.peek(2).kind is TokenKind.VARIABLE and cursor.peek(3).text in marks
+
+
 def _is_aggregate_block(cursor: QueryCursor) -> bool:
     if cursor.is_mark_at(1, "{"):
         return True
     closer = cursor.closer_of(cursor.at + 1) if cursor.is_mark_at(1, "(") else None
     return closer is not None and cursor.is_mark_at(closer + 1 - cursor.at, "{")
+
+
+def _parse_compared_block(cursor: QueryCursor) -> AggregateBlock | Filter:
+    """A block that is compared with a constant, or any other condition that begins with one."""
+    if cursor.mode is Mode.STRICT:
+        return _parse_aggregate_block(cursor)
+    start = cursor.token.start
+    condition = parse_expr(cursor)
+    span = cursor.build_span(start)
+    if isinstance(condition, BlockValue):
+        cursor.fail("a comparison such as '>= 1' after the block")
+    match condition:
+        case Comparison(op, BlockValue(AggregateFunction() as function, call, clauses), value) if (
+            _is_plain(call) and isinstance(value, Literal | Variable | Now)
+        ):
+            argument = None if call is None else call.argument
+            return AggregateBlock(function, argument, clauses, op, value, span)
+        case _:
+            return Filter(condition, span)
+
+
+def _is_plain(call: AggregateCall | None) -> bool:
+    """Whether the reference language has an aggregate in this form."""
+    return call is None or (
+        call.function in BLOCK_AGGREGATES
+        and not (call.is_distinct or isinstance(call.argument, AllRows))
+    )
 
 
 def _parse_aggregate_block(cursor: QueryCursor) -> AggregateBlock:
@@ -194,6 +303,8 @@ def _is_unclosed_name(cursor: QueryCursor) -> bool:
 
 
 def _is_edge_word(cursor: QueryCursor, word: str) -> bool:
+    if word in _VALUE_WORDS and _is_value_clause(cursor):
+        return False
     target = _find_after_bounds(cursor)
     is_bounded = target > 2
     if cursor.peek(target).kind is not TokenKind.VARIABLE:

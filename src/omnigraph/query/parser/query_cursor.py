@@ -11,6 +11,7 @@ from omnigraph.lang.diagnostics import DIAGNOSTICS_MAX, Collector, Suggestion
 from omnigraph.lang.lexer import Mode, TokenKind, Tokens
 from omnigraph.lang.source_text import Span
 from omnigraph.lang.token_cursor import Cursor, ParseFailure
+from omnigraph.query.ast import Clause
 from omnigraph.query.query_dialect_hints import QUERY_HINTS
 from omnigraph.schema.ast import Name
 
@@ -33,6 +34,10 @@ class _Brackets(NamedTuple):
     with_comma: set[int]
 
 
+def _refuse_block(cursor: QueryCursor, owner: str) -> tuple[Clause, ...]:
+    cursor.fail(f"a value, not {owner}")
+
+
 class QueryCursor(Cursor):
     """A cursor that knows the mode, the words of the language, and where its blocks end."""
 
@@ -47,6 +52,8 @@ class QueryCursor(Cursor):
         # Since the current declaration began: later errors at the end of the file are echoes.
         self.has_resumed = False
         self._unclosed_at = -1
+        # Reads the block of an expression; set when all parts of the parser are there.
+        self.read_block: Callable[[QueryCursor, str], tuple[Clause, ...]] = _refuse_block
 
     # ---- spans and words ----
 

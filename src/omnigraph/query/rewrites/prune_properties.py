@@ -9,9 +9,11 @@ from typing import assert_never
 
 from omnigraph.query.logical_plan import (
     Aggregate,
+    BlockColumn,
     CompareBlock,
     Exists,
     Expand,
+    Lateral,
     Operator,
     Project,
     ReadPlan,
@@ -50,7 +52,7 @@ def _prune(root: Operator, reads: _Reads, catalog: Catalog) -> Operator:
         for variable, name in _collect_properties_read(operator, catalog):
             reads[variable].add(name)
         match operator:
-            case Exists() | CompareBlock():
+            case Exists() | CompareBlock() | Lateral() | BlockColumn():
                 block = _prune(operator.block, reads, catalog)
                 pruned.append(replace(operator, block=block))
             case Scan() | Expand():

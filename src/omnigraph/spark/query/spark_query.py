@@ -13,7 +13,7 @@ from omnigraph.execution.query_budget import DEFAULT_OPTIONS, Budget, ReadOption
 from omnigraph.execution.result import Result
 from omnigraph.query import logical_plan as plans
 from omnigraph.query.limit_binding import bind_limit, read_limit
-from omnigraph.query.tree_walk import chain_of, expressions_of, iter_subexpressions
+from omnigraph.query.tree_walk import BLOCKS, STAGES, chain_of, expressions_of, iter_subexpressions
 from omnigraph.query.typed_tree import (
     NOW_NAME,
     Expr,
@@ -91,6 +91,8 @@ def _require_supported(plan: plans.ReadPlan, params: Params) -> None:
         if isinstance(operator, plans.StageRows):
             what = "combined reads" if operator.operators else "a read with stages"
             raise EngineUnsupportedError("spark", what)
+        if isinstance(operator, STAGES):
+            raise EngineUnsupportedError("spark", _format_stage(operator))
     matches = [each for each in _iter_expressions(plan.root) if isinstance(each, TextMatch)]
     require_valid_options(matches, lambda expr: evaluate_constant(expr, params))
     # An error of a task would be one of Spark.
@@ -99,6 +101,20 @@ def _require_supported(plan: plans.ReadPlan, params: Params) -> None:
             pattern = evaluate_constant(expr.arguments[1], params)
             if isinstance(pattern, str):
                 require_pattern(pattern)
+
+
+def _format_stage(
+    operator: plans.Lateral | plans.Unnest | plans.Extend | plans.BlockColumn,
+) -> str:
+    match operator:
+        case plans.Lateral():
+            return "'optional'" if operator.is_optional else "'each'"
+        case plans.Unnest():
+            return "'for'"
+        case plans.Extend():
+            return "a long 'let', or one inside 'optional'"
+        case plans.BlockColumn():
+            return "a block in an expression"
 
 
 def _format_ranking(rank: plans.Rank) -> str:
@@ -114,7 +130,7 @@ def _format_ranking(rank: plans.Rank) -> str:
 def _iter_operators(root: plans.Operator) -> Iterator[plans.Operator]:
     for operator in chain_of(root):
         yield operator
-        if isinstance(operator, plans.Exists | plans.CompareBlock):
+        if isinstance(operator, BLOCKS):
             yield from _iter_operators(operator.block)
 
 
