@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from fuzz.merging.both import Both
+from fuzz.merging.both import ROW_KINDS, Both
 from model.branching import Commit
+from model.merging import Side
 from omnigraph.engine.feed import Block
-from omnigraph.errors import ChangeSchemaBoundaryError
+from omnigraph.errors import ChangeSchemaBoundaryError, EntityConflict, MergeConflictError
 from omnigraph.schema.schema_identity import AcceptedSchema
 
 # The properties and the ends of an entity, by its kind, type and id.
@@ -69,6 +70,25 @@ def merges_commute(both: Both, one: str, other: str) -> None:
         assert _unordered(both, "one way") == _unordered(both, "other way")
     both.delete("one way")
     both.delete("other way")
+
+
+def decisions_are_preferences(both: Both, source: str, into: str, side: Side) -> None:
+    """Every conflict decided for one side gives what preferring that side gives."""
+    both.create("preferred", into)
+    outcome = both.merge(source, "preferred", dict.fromkeys(ROW_KINDS, side))
+    decided = both.graph.create_branch("decided", source=into)
+
+    def decide(conflict: EntityConflict) -> str | None:
+        return side if conflict.kind in ROW_KINDS else None
+
+    try:
+        decided.merge(source, resolve=decide)
+    except MergeConflictError:
+        assert outcome is None
+    else:
+        assert both.shown("decided") == both.shown("preferred")
+    both.graph.delete_branch("decided")
+    both.delete("preferred")
 
 
 def _unordered(both: Both, branch: str) -> Entities:

@@ -11,6 +11,7 @@ from fuzz.merging import laws
 from fuzz.merging.both import ROW_KINDS, Both, Prefer
 from fuzz.merging.edits import EDITS, Edit, edited
 from fuzz.merging.world import mutation, record
+from model.merging import Side
 
 BRANCHES_MAX = 6
 DICE = st.integers(0, 2**20)
@@ -99,6 +100,12 @@ class Merging(RuleBasedStateMachine):
     @rule(source=PLACES, into=PLACES)
     def merges_commute(self, source: int, into: int) -> None:
         laws.merges_commute(self.both, self._branch(source), self._branch(into))
+
+    @rule(source=PLACES, into=PLACES, side=st.sampled_from(["ours", "theirs"]))
+    def decisions_are_preferences(self, source: int, into: int, side: Side) -> None:
+        one, other = self._branch(source), self._branch(into)
+        if one != other:
+            laws.decisions_are_preferences(self.both, one, other, side)
 
     @rule(old=PLACES, new=PLACES)
     def differences_can_be_applied(self, old: int, new: int) -> None:
