@@ -129,8 +129,9 @@ class MergeOperation:
         return _MergeState(FAST_FORWARD if is_forward else MERGED, base, found)
 
     def list_acts(self, branch: str) -> tuple[Act, ...]:
-        """It merges the branch of its source into another one."""
-        return (Act(Action.BRANCH_MERGE, self.source.stream.branch, branch),)
+        """It merges the branch of its source into another one, and may change more than that."""
+        merges = Act(Action.BRANCH_MERGE, self.source.stream.branch, branch)
+        return (merges, Act(Action.CHANGE, branch)) if self._choices.may_edit else (merges,)
 
     def prepare(self, view: View, request: Request) -> Transaction | None:
         """The merge on a view; None when the target has it already."""

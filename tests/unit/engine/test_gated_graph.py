@@ -77,6 +77,17 @@ def test_only_a_steward_merges_into_a_protected_branch(graph: Graph) -> None:
     assert "draft" in graph.branches()
 
 
+def test_who_may_only_merge_decides_for_sides_and_not_for_values(graph: Graph) -> None:
+    graph.branch("draft").mutate(_hire("bob"))
+    steward = graph.acting_as("act-ines").branch()
+    bob = {"type": "Person", "id": "bob"}
+    for resolve in ([{**bob, "take": "delete"}], lambda _: "theirs"):
+        with pytest.raises(PolicyDeniedError, match="'change' on branch 'main'"):
+            steward.merge("draft", resolve=resolve)
+    with pytest.raises(InvalidArgumentError, match="is not in a conflict that 'ours' decides"):
+        steward.merge("draft", resolve=[{**bob, "take": "ours"}])
+
+
 def test_a_gate_without_an_actor_denies_and_no_gate_allows(graph: Graph, tmp_path: Path) -> None:
     with pytest.raises(PolicyDeniedError, match="no actor is named"):
         graph.acting_as(None).branch().query(PEOPLE)

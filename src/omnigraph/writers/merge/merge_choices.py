@@ -16,6 +16,7 @@ from omnigraph.writers.merge.conflict_decisions import (
     OpenConflicts,
     Resolution,
     Resolver,
+    Take,
     ask_resolver,
     digest_conflicts,
     may_mend,
@@ -52,6 +53,17 @@ class MergeChoices:
     decisions: tuple[Decision, ...] = ()
     recorded: tuple[MergeDecision, ...] = ()
     others: tuple[Decision, ...] = ()
+
+    @property
+    def may_edit(self) -> bool:
+        """Whether decisions may bring what neither side has, or end what both have."""
+        match self.resolve:
+            case None:
+                return False
+            case Resolution(decisions):
+                return any(each.take not in (Take.OURS, Take.THEIRS) for each in decisions)
+            case _:
+                return True
 
     def list_decisions(self, type_key: TypeKey) -> tuple[Decision, ...]:
         """The decisions on entities of a type."""
