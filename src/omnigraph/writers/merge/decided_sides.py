@@ -45,8 +45,6 @@ class DecidedSides:
         # Whole entities: the side of each row, empty where none is decided.
         self.whole: _Sides = np.full(len(ids), "", dtype="<U6")
         whole = [each for each in decisions if each.property is None]
-        if not whole:
-            return
         is_ours = rows.ours.is_there
         of_take: dict[Take, _Sides] = {
             Take.OURS: np.full(len(ids), OURS),
@@ -62,8 +60,6 @@ class DecidedSides:
 
     def decide_parts(self, mixed: MixedRows, type_: MergedType) -> MixedRows:
         """The rows of both sides with single properties decided."""
-        if not self._parts:
-            return mixed
         names = name_columns(type_.shape)
         parts = []
         for part in mixed.parts:

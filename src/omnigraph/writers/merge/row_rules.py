@@ -110,17 +110,18 @@ def resolve_rows(
     both = np.flatnonzero(is_ours_changed)
     own = rows.select_rows(both)
     is_conflict[both] = compare_rows(type_, own.ours, own.theirs)
-    is_conflict[both] |= own.find_equal_counts(type_) & own.ours.is_there & own.theirs.is_there
+    if rows.counted is not None:
+        is_conflict[both] |= own.find_equal_counts(type_) & own.ours.is_there & own.theirs.is_there
     kinds = _classify_conflicts(rows, is_conflict)
     mixed = _mix_conflicts(type_, rows, is_conflict, choices)
     kinds[mixed.places[~mixed.is_conflict]] = -1
-    decided = DecidedSides(choices.list_decisions(type_.key), changed, rows)
-    whole = np.where(kinds >= 0, decided.whole, "")
-    mixed = mixed.select_rows(whole[mixed.places] == "")
     sides_of = np.array([choices.prefer.get(kind, "") for kind in (*KINDS, "")])[kinds]
-    sides_of = np.where(whole == "", sides_of, whole)
+    if decisions := choices.list_decisions(type_.key):
+        decided = DecidedSides(decisions, changed, rows)
+        whole = np.where(kinds >= 0, decided.whole, "")
+        mixed = decided.decide_parts(mixed.select_rows(whole[mixed.places] == ""), type_)
+        sides_of = np.where(whole == "", sides_of, whole)
     is_theirs, is_decided = sides_of == THEIRS, sides_of != ""
-    mixed = decided.decide_parts(mixed, type_)
     mixed = mixed.decide_sides(is_theirs[mixed.places], is_decided[mixed.places])
     is_taken = ~is_ours_changed | ((kinds >= 0) & is_theirs)
     is_taken[mixed.places] = False
