@@ -70,8 +70,9 @@ def run_commands(
 
 
 def test_what_needs_a_library_that_is_missing_names_the_extra_that_brings_it(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("OMNIGRAPH_HOME", str(tmp_path / "home"))
     (tmp_path / "s.pg").write_text("node Person { name: String @key }")
     (tmp_path / "p.yaml").write_text("version: 1\nname: p\n")
     (tmp_path / "policy.yaml").write_text("version: 1\nrules: []\n")
@@ -91,6 +92,7 @@ def test_what_needs_a_library_that_is_missing_names_the_extra_that_brings_it(
         ("spark", "omnigraph", ["spark", "info"]),
         ("pipelines", "omnigraph", ["pipeline", "validate", str(tmp_path / "p.yaml")]),
         ("policy", "omnigraph", ["policy", "explain", *asked]),
+        ("keyring", "omnigraph", ["login", "prod", "--token", "t", "--keyring"]),
     ]
     runs: list[tuple[str | None, str, list[str]]] = [
         *((None, "omnigraph", line) for line in plain),

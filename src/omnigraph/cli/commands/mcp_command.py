@@ -53,7 +53,7 @@ class ToolOptions:
         int, typer.Option("--answer-bytes", metavar="N", min=8_192, help="How long one answer is.")
     ] = _BYTES
     timeout_s: Annotated[
-        float, typer.Option("--timeout", metavar="S", min=0.0, help="How long one read takes.")
+        float, typer.Option("--timeout", metavar="S", min=0.0, help="How long a query takes.")
     ] = _SECONDS
 
     def build_exposure(self, *, has_adhoc: bool) -> Exposure:
