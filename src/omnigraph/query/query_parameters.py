@@ -148,14 +148,21 @@ def _suggest_parameter(name: str, declared: Collection[str]) -> str | None:
     return suggest_similar(plain, declared)
 
 
+_PARAMS_HINT: Final = 'write {"name": value}, with names without $'
+
+
 def _as_mapping(supplied: object) -> Mapping[str, object]:
     if supplied is None:
         return {}
-    if not isinstance(supplied, Mapping) or not all(isinstance(name, str) for name in supplied):
+    if not isinstance(supplied, Mapping):
         raise ParameterError(
-            f"params must be a JSON object, got {_describe_value(supplied)}",
-            hint='write {"name": value}, with names without $',
+            f"params must be a JSON object, got {_describe_value(supplied)}", hint=_PARAMS_HINT
         )
+    for name in supplied:
+        if not isinstance(name, str):
+            raise ParameterError(
+                f"the name of a parameter is a text, got {_describe_value(name)}", hint=_PARAMS_HINT
+            )
     return supplied
 
 

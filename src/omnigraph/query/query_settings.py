@@ -186,6 +186,12 @@ def _suggest_setting(name: str) -> str | None:
 
 def require_request_settings(settings: Mapping[str, SettingValue]) -> None:
     """Refuse settings that a request may not have, with a `ParameterError`."""
+    # Programs pass what their callers gave, without types.
+    if not isinstance(settings, Mapping):
+        raise ParameterError(
+            f"settings are values by name, and a {type(settings).__name__} has no names",
+            hint="write {name: value}; `show all` lists the settings",
+        )
     for name, value in settings.items():
         problem = _find_name_problem(name, is_change=True) or find_value_problem(
             SETTINGS[name], value

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from os import PathLike
 from typing import Final, NoReturn
 
 from omnigraph.errors import CorruptObjectError, FormatTooNewError, InvalidArgumentError
@@ -141,7 +142,8 @@ def _compute_digest(path: str, rest: bytes) -> str:
 def require_storable_text(name: str, value: object) -> str:
     """A text that can be stored and read back; anything else is refused by the name it has."""
     if not isinstance(value, str):
-        raise InvalidArgumentError(name, f"a {type(value).__name__} is not a text")
+        hint = "pass what is in the file: its read_text()" if isinstance(value, PathLike) else None
+        raise InvalidArgumentError(name, f"a {type(value).__name__} is not a text", hint=hint)
     try:
         value.encode()
     except UnicodeEncodeError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -204,3 +205,17 @@ def test_bytes_are_a_blob_and_not_a_text(value: Any) -> None:
                 call(BYTES, name=name, params={"name": value})
         main.mutate(BYTES, name="give", params={"name": "Cyd", "badge": value})
         assert main.blob("node", "Person", "Cyd", "badge").read() == bytes(value)
+
+
+def test_a_path_in_place_of_a_text_is_answered_with_its_text() -> None:
+    with pytest.raises(InvalidArgumentError, match="is not a text") as refused:
+        omnigraph.create("memory://never", schema=cast(Any, Path("s.pg")))
+    assert "read_text()" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize("settings", [[1], "engine", {1}])
+def test_settings_are_values_by_name(graph: Graph, settings: Any) -> None:
+    text = "query q() { match { $p: Person } return { $p.name } }"
+    for read in (graph.branch("main").query, graph.branch("main").explain):
+        with pytest.raises(ParameterError, match="settings are values by name"):
+            read(text, settings=settings)
