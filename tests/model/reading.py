@@ -99,8 +99,10 @@ class Reader:
         widened = {name: functions.apply(call, [row[name]]) for name, call in calls.items()}
         return row | widened if op.operators else row
 
-    def _entity(self, entity: plan.StageEntity, row: Row) -> Entity:
-        """The node or the edge whose id a row has."""
+    def _entity(self, entity: plan.StageEntity, row: Row) -> Entity | None:
+        """The node or the edge whose id a row has, if it has one."""
+        if row[entity.column] is None:
+            return None
         tables = self._graph.edges if entity.is_edge else self._graph.nodes
         type_name = row.get(edge_type_column_of(entity.column), *entity.types[:1])
         return tables[type_name][row[entity.column]]

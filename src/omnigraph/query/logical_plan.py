@@ -42,6 +42,7 @@ class StageEntity:
     variable: str
     types: tuple[str, ...]
     is_edge: bool = False
+    is_nullable: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,7 @@ def _lower_start(stage: Stage | None, names: _NameScope) -> tuple[Unit | StageRo
     entities: list[StageEntity] = []
     for each in stage.entities:
         name = _name_entity(each, stage, lowered[0][1], {entity.variable for entity in entities})
-        entities.append(StageEntity(each.name, name, each.types, each.is_edge))
+        entities.append(StageEntity(each.name, name, each.types, each.is_edge, each.is_nullable))
     leaf = StageRows(
         tuple(plan for plan, _ in lowered),
         stage.operators,

@@ -218,12 +218,14 @@ def iter_reads(read: Read) -> Iterator[Read]:
 class CarriedEntity:
     """A node or edge variable that rows have from a stage; the column of its name has its id.
 
-    Where an edge may be of several types, the column `edge_type_column_of` has its type.
+    Where an edge may be of several types, the column `edge_type_column_of` has its type. Rows may
+    lack an entity that `is_nullable`.
     """
 
     name: str
     types: tuple[str, ...]
     is_edge: bool = False
+    is_nullable: bool = False
 
 
 def edge_type_column_of(name: str) -> str:

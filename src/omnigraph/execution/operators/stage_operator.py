@@ -134,7 +134,8 @@ def _combine_two(
         return rows
     columns = len(rows.nodes) + len(rows.values)
     with context.budget.reserve((columns + 1) * rows.num_rows * _ROW_BYTES):
-        codes: list[Codes] = list(rows.nodes.values())
+        # The number of an entity that is not there is -1.
+        codes: list[Codes] = [numbers + 1 for numbers in rows.nodes.values()]
         codes += map(encode_group_keys, rows.values.values())
         groups = group_by_codes(codes, rows.num_rows)
         is_left, is_right = (

@@ -108,6 +108,7 @@ def variable_types_of(root: plans.Operator) -> VariableTypes:
         match operator:
             case plans.StageRows():
                 found.nodes[operator.variable] = operator.variable
+                nullable |= {each.variable for each in operator.entities if each.is_nullable}
                 for each in operator.entities:
                     if each.is_edge:
                         found.edges[each.variable] = each.types

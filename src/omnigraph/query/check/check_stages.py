@@ -114,7 +114,7 @@ def _split_edge(
         return
     assert isinstance(variable, ast.Variable)
     name = variable.name if item.alias is None else item.alias.text
-    edges[name] = EdgeVariable(name, bound.edge_types)
+    edges[name] = EdgeVariable(name, bound.edge_types, bound.is_nullable)
     fields = {name: SystemName.ID}
     if len(bound.edge_types or ()) != 1:
         edges[edge_type_column_of(name)] = None
@@ -136,8 +136,8 @@ def _name_item(item: ReturnItem, edges: _EdgeColumns, variable: str) -> Iterator
     match item.value:
         case None:
             yield ValueVariable(item.name, None)
-        case typed_tree.NodeValue(type=NodeObject(type_name)):
-            yield NodeVariable(item.name, type_name)
+        case typed_tree.NodeValue(type=NodeObject(type_name, is_nullable)):
+            yield NodeVariable(item.name, type_name, is_nullable)
         case value:
             assert not isinstance(value.type, NodeObject)
             yield ValueVariable(item.name, PropertyValue(variable, item.name, value.type))
@@ -177,10 +177,14 @@ def _build_stage(
     values: list[PropertyValue] = []
     for each in bound:
         match each:
-            case NodeVariable(name, str(type_name)):
-                entities.append(typed_reads.CarriedEntity(name, (type_name,)))
-            case EdgeVariable(name, tuple(types)):
-                entities.append(typed_reads.CarriedEntity(name, types, is_edge=True))
+            case NodeVariable(name, str(type_name), is_nullable):
+                entities.append(
+                    typed_reads.CarriedEntity(name, (type_name,), is_nullable=is_nullable)
+                )
+            case EdgeVariable(name, tuple(types), is_nullable):
+                entities.append(
+                    typed_reads.CarriedEntity(name, types, is_edge=True, is_nullable=is_nullable)
+                )
             case ValueVariable(_, PropertyValue() as value):
                 values.append(value)
             case _:
@@ -225,12 +229,10 @@ def _combine_columns(
     name, values = items[0].name, [item.value for item in items if item.value is not None]
     if name is None or len(values) < len(items):
         return None
-    types = {value.type for value in values}
-    match types.pop() if len(types) == 1 else None:
-        case NodeObject(type_name):
-            return NodeVariable(name, type_name)
-        case _:
-            pass
+    nodes = [value.type for value in values if isinstance(value.type, NodeObject)]
+    if len(nodes) == len(values) and len({each.type_name for each in nodes}) == 1:
+        is_nullable = any(each.is_nullable for each in nodes)
+        return NodeVariable(name, nodes[0].type_name, is_nullable)
     common = find_common_type(values)
     if common is None:
         shown = ", ".join(dict.fromkeys(str(value.type) for value in values))
@@ -246,8 +248,9 @@ def _build_item(name: str | None, column: NodeVariable | ValueVariable | None) -
     shown = name or ""
     syntax = ast.Projection(ast.Variable(shown), Name(shown))
     match column:
-        case NodeVariable(own, str(type_name)):
-            return ReturnItem(name, typed_tree.NodeValue(own, NodeObject(type_name)), syntax)
+        case NodeVariable(own, str(type_name), is_nullable):
+            node = NodeObject(type_name, is_nullable)
+            return ReturnItem(name, typed_tree.NodeValue(own, node), syntax)
         case ValueVariable(_, value):
             return ReturnItem(name, value, syntax)
         case _:
