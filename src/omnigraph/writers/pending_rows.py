@@ -221,6 +221,7 @@ class PendingRows:
         if copies is not None and len(ended):
             is_there = _are_in(ended, combine_column(copies[ID_COLUMN]))
             ended = ended.filter(pc.and_(is_there, pc.invert(_are_in(ended, rows))))
+            copies = _select_copies_of(copies, rows, ended)
         if not rows.num_rows and not len(ended):
             return None
         return TypeChange(
@@ -228,7 +229,7 @@ class PendingRows:
             mode=WriteMode.INSERT if is_only_new else WriteMode.UPSERT,
             rows=rows,
             deleted=ended,
-            known_copies=None if copies is None else _select_copies_of(copies, rows, ended),
+            known_copies=copies,
             is_cascade=bool(len(ended)) and self._shape.type_key.kind is TypeKind.NODE,
             batches=tuple(self._replaced_batches),
         )

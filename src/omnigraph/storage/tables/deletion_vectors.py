@@ -97,10 +97,12 @@ class DeletionVectors:
     ) -> Iterator[tuple[int, _FragmentDeletion]]:
         row_ids, addresses = rows
         owners = addresses >> _OFFSET_BITS
-        ids, starts = np.unique(owners, return_index=True)
-        offsets = np.split(addresses & _OFFSET_MASK, starts[1:])
+        # They are in the order of addresses.
+        starts = np.flatnonzero(owners[1:] != owners[:-1]) + 1
+        ids = owners[np.concatenate([[0], starts])]
+        offsets = np.split(addresses & _OFFSET_MASK, starts)
         for fragment_id, own, places in zip(
-            ids.tolist(), np.split(row_ids, starts[1:]), offsets, strict=True
+            ids.tolist(), np.split(row_ids, starts), offsets, strict=True
         ):
             assert fragment_id not in pieces, "rows moved into a fragment that has not changed"
             before = _identify_state(dataset, fragment_id)

@@ -179,7 +179,10 @@ class Table:
         if not self.pin.rows or not len(values):
             return self._project_schema(names).empty_table()
         with translate_lance_errors("find", self.pin.path):
-            wanted = pc.unique(values.cast(self.schema.field(column).type).drop_null())
+            wanted = values.cast(self.schema.field(column).type).drop_null()
+            if len(wanted) <= LOOKUPS_MAX:
+                # More are compared with all rows, whether or not they are distinct.
+                wanted = pc.unique(wanted)
             if self._is_worth_a_filter(column, wanted):
                 text = f"`{column}` IN ({_format_literals(wanted)})"
                 return self._to_logical(self._create_scanner(names, text).to_table(), names)

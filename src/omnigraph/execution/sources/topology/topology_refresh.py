@@ -109,7 +109,7 @@ def _build_later(
 ) -> DenseRows | None:
     """The rows of a later version, given what was added and who ended or has another row."""
     at = _assign_dense_ids(older, new.rows[ID_COLUMN], numbers_of)
-    ended = np.setdiff1d(ended, at) if len(ended) else NO_DENSE_IDS
+    ended = np.sort(ended[np.isin(ended, at, invert=True)]) if len(ended) else NO_DENSE_IDS
     size = max(older.size, int(at.max(initial=-1)) + 1)
     if size - older.size > np.count_nonzero(at >= older.size):
         return None
