@@ -172,9 +172,7 @@ class _ConstraintCheck:
         if not are_few or self._count_pinned_rows(type_key) <= LOCAL_ROWS_MAX:
             return self._probe_committed(Probe(str(type_key), columns, files))
         ids = self._load.read_ids(type_key).cast(pa.utf8())
-        # Where few rows are is looked up when they are replaced.
-        names = [name for name in columns if name != ROW_ADDRESS]
-        return self._view.open_table(type_key).find(ID_COLUMN, pc.unique(ids), columns=names)
+        return self._view.open_table(type_key).find(ID_COLUMN, pc.unique(ids), columns=columns)
 
     def _list_copied_columns(self, type_key: TypeKey) -> tuple[str, ...]:
         """What has to be known of copies that are replaced."""

@@ -33,7 +33,9 @@ from omnigraph.rows.hashing import Hashes, hash_any_texts
 from omnigraph.sorted_search import are_among
 from omnigraph.storage.objects.object_store import Objects, open_objects
 from omnigraph.storage.objects.source_files import SourceFile, list_source_files, open_source_file
+from omnigraph.storage.tables import deletion_vectors
 from omnigraph.storage.tables.pins import Pin
+from omnigraph.storage.tables.row_ids import fetch_rows_by_id
 from omnigraph.writers.inputs import json_reader
 from unit.bulk.bulk_world import crowd, knows, note, person, small_units, twins, wrote
 
@@ -211,11 +213,20 @@ def test_few_entities_of_a_large_table_are_looked_up(
         asked.append(probe.hashed)
         return probe_committed(job, pin, probe, runner)
 
+    located: list[object] = []
+
+    def record_look_up(*given: Any, **more: Any) -> pa.Table:
+        located.append(given)
+        return fetch_rows_by_id(*given, **more)
+
     monkeypatch.setattr(constraint_checks, "probe_committed", record_probe)
+    monkeypatch.setattr(deletion_vectors, "fetch_rows_by_id", record_look_up)
     two.load(two.lines([person(f"p{n}", age=50) for n in range(290, 310)]), "merge")
     # Emails are unique: what holds them is looked for in the whole table.
     assert asked
     assert "__id" not in asked
+    # Where the replaced rows are was read with their ids.
+    assert not located
 
 
 def test_a_unit_of_several_portions_is_the_same(
