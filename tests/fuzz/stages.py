@@ -109,7 +109,7 @@ class Stages:
 
     def _name(self) -> str:
         self._named += 1
-        return f"z{self._named}"
+        return f"s{self._named}"
 
 
 def match_text(clauses: Clauses) -> str:
