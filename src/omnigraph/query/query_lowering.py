@@ -159,10 +159,14 @@ def _lower_start(stage: Stage | None, names: _NameScope) -> tuple[Unit | StageRo
 
 def _carry_ids(read: Read, stage: Stage) -> Read:
     """A read whose entities are their ids; the order of rows is not carried, only what it cuts."""
-    names = {each.name for each in stage.entities}
+    types = {each.name: STRING.as_nullable(each.is_nullable) for each in stage.entities}
     columns = tuple(
-        replace(column, value=SystemValue(column.value.variable, SystemName.ID), type=STRING)
-        if column.name in names and isinstance(column.value, NodeValue)
+        replace(
+            column,
+            value=SystemValue(column.value.variable, SystemName.ID, types[column.name]),
+            type=types[column.name],
+        )
+        if column.name in types and isinstance(column.value, NodeValue)
         else column
         for column in read.columns
     )

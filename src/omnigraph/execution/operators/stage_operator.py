@@ -135,7 +135,7 @@ def _combine_two(
     columns = len(rows.nodes) + len(rows.values)
     with context.budget.reserve((columns + 1) * rows.num_rows * _ROW_BYTES):
         # The number of an entity that is not there is -1.
-        codes: list[Codes] = [numbers + 1 for numbers in rows.nodes.values()]
+        codes: list[Codes] = [each.astype(np.int64) + 1 for each in rows.nodes.values()]
         codes += map(encode_group_keys, rows.values.values())
         groups = group_by_codes(codes, rows.num_rows)
         is_left, is_right = (
