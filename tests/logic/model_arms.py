@@ -21,6 +21,7 @@ from logic.generate import Json
 from model import ModelGraph, to_json
 from model.branching import ModelBranches
 from model.merging import By
+from model.statements import read_records
 from omnigraph.errors import ExecutionError
 from omnigraph.lang.diagnostics import Poll
 from omnigraph.lang.lexer import Mode
@@ -109,9 +110,13 @@ class ModelSession:
         parsed = self._parse(text)
         plan = self._plan(select_query(parsed.file, None), parsed)
         assert isinstance(plan, Mutation)
-        params = bind_parameters(plan.parameters, request.params, strictness=self._mode)
+        given = request.params or {}
+        records = read_records(plan, given)
+        plain = {name: value for name, value in given.items() if name not in records}
+        params = bind_parameters(plan.parameters, plain, strictness=self._mode)
         affected = self._branches.write(
-            request.branch, lambda graph: graph.mutate(plan, params, now=NOW_MS)
+            request.branch,
+            lambda graph: graph.mutate(plan, params, now=NOW_MS, records=records),
         )
         return AffectedAnswer(affected.nodes, affected.edges)
 

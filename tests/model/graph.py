@@ -1,11 +1,11 @@
 """The model of a graph: reads, mutations, loads and exports."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Literal, NamedTuple
 
 from dialects import export_text
 from model import loading
-from model.expressions import Params, Row
+from model.expressions import Entity, Params, Row
 from model.reading import Embed, Reader
 from model.statements import act, run
 from model.store import Store, types_of
@@ -71,7 +71,14 @@ class ModelGraph(Store):
             rows.append(row)
         return rows
 
-    def mutate(self, mutation: typed.Mutation, params: Params, *, now: int) -> Affected:
+    def mutate(
+        self,
+        mutation: typed.Mutation,
+        params: Params,
+        *,
+        now: int,
+        records: Mapping[str, list[Entity]] | None = None,
+    ) -> Affected:
         """Run the statements in order and keep the result if it is valid."""
         after = self.copy()
         batches: list[Batch] = []
@@ -82,6 +89,10 @@ class ModelGraph(Store):
             if isinstance(statement, typed.PatternWrite):
                 require_ends(after, statement.source)
                 rows = after.rows_of(statement, bound)
+                for action in statement.actions:
+                    done += act(after, action, rows, bound)
+            elif isinstance(statement, typed.RowsWrite):
+                rows = [{statement.variable: each} for each in (records or {})[statement.parameter]]
                 for action in statement.actions:
                     done += act(after, action, rows, bound)
             else:

@@ -1,14 +1,16 @@
 """Statements of mutations: each changes the graph that the ones before it left."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from dialects import each, stored
+from dialects import each, from_json, stored
 from model.expressions import At, Entity, Params, Row, has_fault
 from model.store import Store, Type
 from model.validation import Batch
 from omnigraph.errors import (
     AmbiguousUpdateError,
     KeyConflictError,
+    ParameterError,
     ValueFaultError,
     WriteRefusedError,
 )
@@ -136,6 +138,30 @@ def _delete(graph: Store, type_: Type, entities: list[Entity]) -> list[Batch]:
     return batches
 
 
+def read_records(
+    mutation: typed.Mutation,
+    given: Mapping[str, Any],  # Any: JSON
+) -> dict[str, list[Entity]]:
+    """The records of the parameters that are lists of records."""
+    return {wanted.name: _read_list(wanted, given) for wanted in mutation.records}
+
+
+def _read_list(parameter: typed.RecordParameter, given: Mapping[str, Any]) -> list[Entity]:
+    name, fields = parameter.name, {field.name: field.type for field in parameter.fields}
+    if name not in given:
+        raise ParameterError(f"parameter '{name}' not provided")
+    if not isinstance(given[name], list):
+        raise ParameterError(f"parameter '{name}': expected a list of records")
+    records: list[Entity] = []
+    for record in given[name]:
+        if unknown := record.keys() - fields.keys():
+            raise ParameterError(f"parameter '{name}': there is no field '{min(unknown)}'")
+        if missing := [f for f, type_ in fields.items() if not (f in record or type_.is_nullable)]:
+            raise ParameterError(f"parameter '{name}': '{missing[0]}' is missing")
+        records.append({f: from_json(record.get(f), fields[f], is_strict=True) for f in fields})
+    return records
+
+
 def act(graph: Store, action: typed.Action, rows: list[Row], params: Params) -> list[Batch]:
     """One action on the rows of a pattern."""
     if isinstance(action, typed.WriteEach):
@@ -166,7 +192,7 @@ def _write_each(graph: Store, action: typed.WriteEach, rows: list[Row], params: 
     ]
     given: dict[str, Entity] = {}
     for number, row in enumerate(rows):
-        at = At(row, params)
+        at = At(_with_old(graph, type_, action, row, params), params)
         values = _assigned(type_, action.assignments, at)
         if action.ends is not None:
             values |= dict(zip(("@src", "@dst"), map(at, action.ends), strict=True))
@@ -178,6 +204,19 @@ def _write_each(graph: Store, action: typed.WriteEach, rows: list[Row], params: 
     ]
     graph.table(type_).update({entity["@id"]: entity for entity in written})
     return type_, written
+
+
+def _with_old(graph: Store, type_: Type, action: typed.WriteEach, row: Row, params: Params) -> Row:
+    """A row with the entity that it writes, as it is, if values read that."""
+    if not any(typed.ROW in variables_of(each.value) for each in action.assignments):
+        return row
+    at = At(row, params)
+    keys = [each for each in action.assignments if each.property in (type_.key or ())]
+    values = _assigned(type_, keys, at)
+    values |= dict(zip(("@src", "@dst"), map(at, action.ends or ()), strict=False))
+    entity = graph.entity(type_, values)
+    nulls = dict.fromkeys(entity) | {"@id": entity["@id"]}
+    return row | {typed.ROW: graph.table(type_).get(entity["@id"], nulls)}
 
 
 def _agree(type_: Type, given: dict[str, Entity], id_: str, values: Entity) -> None:

@@ -18,7 +18,7 @@ from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.query.ast import MutationBody, Query
 from omnigraph.query.parser import ParsedFile
 from omnigraph.query.query_compiler import compile_declaration, parse_file, select_query
-from omnigraph.query.query_descriptor import Descriptor, Field, describe_parameter, describe_query
+from omnigraph.query.query_descriptor import Descriptor, Field, describe_parameters, describe_query
 from omnigraph.schema.catalog import Catalog
 
 SUFFIX: Final = ".gq"
@@ -116,6 +116,9 @@ def _build_value_schema(
             "minItems": size,
             "maxItems": size,
         }
+    elif field.fields:
+        required = [each.name for each in field.fields if not each.is_nullable]
+        schema = {"type": "array", "items": _build_object_schema(field.fields, required, types)}
     elif field.kind == "list":
         schema = {"type": "array", "items": dict(types[field.item_kind or "string"])}
     else:
@@ -160,7 +163,7 @@ def compile_stored(query: Query, parsed: ParsedFile, catalog: Catalog, *, file: 
         is_mutation=isinstance(query.body, MutationBody),
         description=query.description,
         instruction=query.instruction,
-        parameters=tuple(map(describe_parameter, compiled.checked.parameters)),
+        parameters=describe_parameters(compiled.checked),
         descriptor=describe_query(compiled.checked, catalog),
         file=file,
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum
 from typing import Any, Final, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.execution.query_budget import Cancellation
@@ -103,6 +104,19 @@ def normalize_parameters(params: object, *, poll: Poll = skip_poll) -> object:
     if not isinstance(params, Mapping):
         return params
     return {name: _normalize_value(value, poll) for name, value in params.items()}
+
+
+def hold_streams(params: Mapping[str, object] | None) -> Mapping[str, object] | None:
+    """Parameters of which all can be read again, as a write that is retried reads them."""
+    if not isinstance(params, Mapping):
+        return params
+    return {name: _hold_stream(value) for name, value in params.items()}
+
+
+def _hold_stream(value: object) -> object:
+    if isinstance(value, pa.RecordBatchReader):
+        return value.read_all()
+    return list(value) if isinstance(value, Iterator) else value
 
 
 def to_microseconds(at: datetime) -> int:

@@ -176,15 +176,17 @@ class Branch(BranchReads, BranchMerges):
         """Run a mutation: one commit for all its statements, none when nothing changes.
 
         A call repeated with its `key` does nothing, and answers with the commit of the first one,
-        as in `load`. An update or a delete of what others changed meanwhile is a `ConflictError`,
-        unless it may be run again on the newest state, up to `retries` times. A dry run counts
-        what would be affected. After `timeout` seconds it is stopped, as by `cancel`, and nothing
-        is written; once its commit is being made, it goes on to its end. `memory` bounds the read
-        of each pattern.
+        as in `load`. A list of records may be any source of `load` but a text: records, a table, a
+        frame, or the `Path` of a file. An update or a delete of what others changed meanwhile is a
+        `ConflictError`, unless it may be run again on the newest state, up to `retries` times. A
+        dry run counts what would be affected. After `timeout` seconds it is stopped, as by
+        `cancel`, and nothing is written; once its commit is being made, it goes on to its end.
+        `memory` bounds the read of each pattern.
         """
         budget = build_budget(timeout, memory, cancel)
         found = read_query_text(text)
         arguments.require_optional_text("name", name)
+        given = arguments.hold_streams(params)
         terms = build_terms(if_commit, message=message, key=key, is_dry=dry_run)
         authorize_reads = partial(self._session.authorize, Act(Action.READ, self.name))
 
@@ -193,7 +195,7 @@ class Branch(BranchReads, BranchMerges):
                 self._session.resources,
                 found,
                 name=name,
-                params=params,
+                params=given,
                 budget=budget,
                 authorize_reads=authorize_reads,
             )

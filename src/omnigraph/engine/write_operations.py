@@ -30,7 +30,7 @@ from omnigraph.query import bind_parameters
 from omnigraph.query.logical_plan import ReadPlan
 from omnigraph.query.query_compiler import CompiledQuery, parse_file, select_query
 from omnigraph.query.query_descriptor import list_matched_types
-from omnigraph.query.typed_tree import NOW_NAME, Mutation
+from omnigraph.query.typed_tree import NOW_NAME, Mutation, RecordParameter
 from omnigraph.rows.evaluator import Params, RequestParams
 from omnigraph.rows.view import View
 from omnigraph.schema import load_catalog
@@ -38,6 +38,10 @@ from omnigraph.schema.accepted_schema import TypeKind
 from omnigraph.schema.migration import MigrationPlan, PlanDialect, plan_migration
 from omnigraph.versioning import Transaction
 from omnigraph.writers.inputs import InputOptions, InputSource, Text, read_input
+from omnigraph.writers.inputs.parameter_records import (
+    build_missing_error,
+    read_parameter_records,
+)
 from omnigraph.writers.load_records import LoadChange, LoadMode, build_load_change
 from omnigraph.writers.mutate import MutationChange, run_mutation
 from omnigraph.writers.pattern_rows import PatternReads
@@ -155,7 +159,8 @@ class MutationOperation:
         self._text = text
         self._name = name
         self._budget = budget
-        self._params = normalize_parameters(params, poll=budget.check_interrupts)
+        self._params = params
+        self._records: dict[RecordParameter, pa.Table] = {}
         self._now = resources.environment.now_ms()
         self._staging = RowStaging(resources.storage.tables)
         self.query_name = ""
@@ -177,8 +182,7 @@ class MutationOperation:
         if not isinstance(plan, Mutation):
             raise WrongQueryKindError(plan.name, is_mutation=False)
         self.query_name = plan.name
-        mode = self._resources.environment.mode
-        params = bind_parameters(plan.parameters, self._params, strictness=mode, budget=budget)
+        params, records = self._bind(plan)
         keys = self._resources.keys
         if read := list_matched_types(plan, view.catalog):
             self._authorize_reads(read)
@@ -188,6 +192,7 @@ class MutationOperation:
             view=view,
             keys=keys,
             patterns=PatternReads(compiled.pattern_plans, partial(self._read_pattern, params)),
+            records=records,
         )
         if not self.mutated.change:
             return None
@@ -226,6 +231,28 @@ class MutationOperation:
         return self._resources.plans.get(
             self._text, name=self._name, schema=view.schema, budget=self._budget
         )
+
+    def _bind(self, plan: Mutation) -> tuple[Params, dict[str, pa.Table]]:
+        """The values of the parameters, and the records of those that are lists of records."""
+        given, records = self._params, {}
+        if plan.records and isinstance(given, Mapping):
+            records = {each.name: self._read_records(each, given) for each in plan.records}
+            given = {name: value for name, value in given.items() if name not in records}
+        elif plan.records:
+            raise build_missing_error(plan.records[0])
+        normalized = normalize_parameters(given, poll=self._budget.check_interrupts)
+        mode = self._resources.environment.mode
+        values = bind_parameters(plan.parameters, normalized, strictness=mode, budget=self._budget)
+        return values, records
+
+    def _read_records(self, parameter: RecordParameter, given: Mapping[str, object]) -> pa.Table:
+        """The records of a parameter, read once for each declaration of it."""
+        if parameter.name not in given:
+            raise build_missing_error(parameter)
+        source, known = given[parameter.name], self._records.get(parameter)
+        if known is None:
+            known = self._records[parameter] = read_parameter_records(parameter, source)
+        return known
 
 
 def digest_schema(source: str) -> str:

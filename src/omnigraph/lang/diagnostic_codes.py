@@ -127,6 +127,7 @@ T121 a limit or an offset is not a number of rows
 T123 a verb needs a type with a key
 T124 what is updated or deleted is not an entity
 T125 a condition of `having` reads what the result does not have
+T128 a record has no such field, or stands where a value is needed
 """
 
 _QUERIES = """

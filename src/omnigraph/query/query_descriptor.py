@@ -38,7 +38,9 @@ from omnigraph.query.typed_tree import (
     Parameter,
     PatternWrite,
     PropertyValue,
+    RecordParameter,
     ResultType,
+    RowsWrite,
     RrfScore,
     Statement,
     SystemValue,
@@ -75,6 +77,8 @@ class Field:
     item_kind: str | None
     vector_dimension: int | None
     is_nullable: bool
+    # Those of a record, for a list of records.
+    fields: tuple[Field, ...] = ()
 
     def to_json(self) -> dict[str, Any]:  # Any: a JSON document
         """The field as a document; what does not apply is left out."""
@@ -84,6 +88,8 @@ class Field:
         if self.vector_dimension is not None:
             document["vector_dim"] = self.vector_dimension
         document["nullable"] = self.is_nullable
+        if self.fields:
+            document["fields"] = [each.to_json() for each in self.fields]
         return document
 
 
@@ -141,8 +147,20 @@ def list_matched_types(mutation: Mutation, catalog: Catalog) -> frozenset[str]:
     return frozenset(use.type_name for read in reads for use in _iter_read_uses(read, catalog))
 
 
-def describe_parameter(parameter: Parameter) -> Field:
-    """A declared parameter; one that may be left out is described as one that may be null."""
+def describe_parameters(checked: CheckedQuery) -> tuple[Field, ...]:
+    """The declared parameters, and after them those that are lists of records."""
+    plain = tuple(map(_describe_parameter, checked.parameters))
+    records = checked.records if isinstance(checked, Mutation) else ()
+    return (*plain, *map(_describe_records, records))
+
+
+def _describe_records(parameter: RecordParameter) -> Field:
+    fields = tuple(map(_describe_parameter, parameter.fields))
+    return Field(parameter.name, "list", "object", None, False, fields)
+
+
+def _describe_parameter(parameter: Parameter) -> Field:
+    """One that may be left out is described as one that may be null."""
     is_nullable = True if parameter.default is not None else None
     return _build_field(parameter.name, parameter.type, is_nullable=is_nullable)
 
@@ -243,7 +261,7 @@ def _iter_writes(statement: Statement, catalog: Catalog) -> Iterator[TypeUse]:
             yield from _iter_deleted(type_name, catalog)
         case InsertEdge() | UpdateEdges() | DeleteEdges():
             yield TypeUse(True, statement.type_name)
-        case PatternWrite():
+        case PatternWrite() | RowsWrite():
             for action in statement.actions:
                 yield from _iter_action_writes(action, catalog)
         case _:

@@ -37,6 +37,7 @@ from omnigraph.query.ast import (
     PropertyMatch,
     Query,
     ReadBody,
+    RowsWrite,
     SetOperation,
     StringLiteral,
     TextFunction,
@@ -131,7 +132,9 @@ class _QueryPrinter:
                 self._print_read(query.body)
             case MutationBody(mutations):
                 for mutation in mutations:
-                    if isinstance(mutation, PatternWrite):
+                    if isinstance(mutation, RowsWrite):
+                        self._print_rows_write(mutation)
+                    elif isinstance(mutation, PatternWrite):
                         self._print_pattern_write(mutation)
                     else:
                         self._print_mutation(mutation)
@@ -322,17 +325,26 @@ class _QueryPrinter:
                 case _:
                     assert_never(action)
 
+    def _print_rows_write(self, write: RowsWrite) -> None:
+        head = f"for ${write.variable.name} in ${write.source.name} {{"
+        self.add_line(head, _head_span_of(write.span, write.statements), indent=1)
+        for statement in write.statements:
+            self._print_insert(statement, indent=2)
+        self._print_closing("}", _last_span_of(write.span), indent=1)
+
+    def _print_insert(self, insert: Insert, *, indent: int = 1) -> None:
+        head = f"{insert.verb} {insert.type_name.text}"
+        ending = "", _last_span_of(insert.span)
+        self._print_assignments(insert, head, ending, insert.assignments, indent=indent)
+
     def _print_mutation(self, mutation: Mutation) -> None:
         match mutation:
             case Delete(type_name, condition, span):
                 self.add_line(
                     f"delete {type_name.text} where {print_expr(condition)}", span, indent=1
                 )
-            case Insert(type_name, assignments, verb, span):
-                closing = _last_span_of(span)
-                self._print_assignments(
-                    mutation, f"{verb} {type_name.text}", ("", closing), assignments
-                )
+            case Insert():
+                self._print_insert(mutation)
             case Update(type_name, assignments, condition, span):
                 closing = Span(condition.span.start, span.end)
                 tail = f" where {print_expr(condition)}"
@@ -347,16 +359,18 @@ class _QueryPrinter:
         head: str,
         ending: tuple[str, Span],
         assignments: tuple[Assignment, ...],
+        *,
+        indent: int = 1,
     ) -> None:
         tail, closing = ending
         members = _print_pairs(assignments)
         one_line = f"{head} {{ {', '.join(member.text for member in members)} }}{tail}"
-        if self._fits_line(one_line, Span(mutation.span.start, closing.start), indent=1):
-            self.add_line(one_line, mutation.span, indent=1)
+        if self._fits_line(one_line, Span(mutation.span.start, closing.start), indent=indent):
+            self.add_line(one_line, mutation.span, indent=indent)
             return
-        self.add_line(f"{head} {{", _head_span_of(mutation.span, members), indent=1)
-        self._print_members(members, indent=2, ends_in_comma=True)
-        self._print_closing(f"}}{tail}", closing, indent=1)
+        self.add_line(f"{head} {{", _head_span_of(mutation.span, members), indent=indent)
+        self._print_members(members, indent=indent + 1, ends_in_comma=True)
+        self._print_closing(f"}}{tail}", closing, indent=indent)
 
     # ---- lines ----
 
@@ -425,7 +439,7 @@ def _needs_separator(clause: Clause, following: Clause) -> bool:
     return is_call or _STARTS_WITH_OPERATOR.match(text) is not None
 
 
-def _head_span_of(span: Span, members: Sequence[_Member | Clause | Parameter]) -> Span:
+def _head_span_of(span: Span, members: Sequence[_Member | Clause | Parameter | Insert]) -> Span:
     """From the start of a construct to the first thing between its braces."""
     return Span(span.start, members[0].span.start if members else span.end)
 

@@ -122,8 +122,32 @@ class PatternWrite:
     actions: tuple[Action, ...]
 
 
+@tree_node(frozen=True, slots=True)
+class RecordParameter:
+    """A declared parameter with a list of records: the names and types of their fields."""
+
+    name: str
+    fields: tuple[Parameter, ...]
+
+
+@tree_node(frozen=True, slots=True)
+class RowsWrite:
+    """Verbs that write an entity for each record; `variable` has the fields of the record."""
+
+    variable: str
+    parameter: str
+    actions: tuple[WriteEach, ...]
+
+
 Statement = (
-    InsertNode | InsertEdge | UpdateNodes | UpdateEdges | DeleteNodes | DeleteEdges | PatternWrite
+    InsertNode
+    | InsertEdge
+    | UpdateNodes
+    | UpdateEdges
+    | DeleteNodes
+    | DeleteEdges
+    | PatternWrite
+    | RowsWrite
 )
 
 
@@ -134,3 +158,4 @@ class Mutation:
     name: str
     parameters: tuple[Parameter, ...]
     statements: tuple[Statement, ...]
+    records: tuple[RecordParameter, ...] = ()

@@ -191,6 +191,7 @@ class QueryParamOutput(Answer):
     item_kind: ParamKind | None = None
     vector_dim: UInt32 | None = None
     nullable: bool
+    fields: list[QueryParamOutput] | None = None
 
 
 class StoredQueryOutput(Answer):

@@ -66,6 +66,7 @@ class ParamKind(StrEnum):
     BLOB = "blob"
     VECTOR = "vector"
     LIST = "list"
+    OBJECT = "object"
 
 
 class MergeConflictKindOutput(StrEnum):

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import TypeAlias, assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.execution.type_scan import TypeRows
 from omnigraph.ids import generate_ulid
 from omnigraph.query import typed_tree
 from omnigraph.query.ast import WriteVerb
+from omnigraph.query.typed_tree import column_name_of
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.rows.evaluator import RequestParams
 from omnigraph.rows.id_predicates import find_equality_value
@@ -45,13 +48,20 @@ from omnigraph.writers.matching_rows import (
 )
 from omnigraph.writers.pattern_rows import (
     PatternReads,
+    RowsWithOld,
     SourceRows,
     build_pattern_reads,
     list_read_types,
     open_image_view,
     read_pattern,
 )
-from omnigraph.writers.pattern_writes import collect_bound_ids, collect_updates, collect_writes
+from omnigraph.writers.pattern_writes import (
+    collect_bound_ids,
+    collect_updates,
+    collect_writes,
+    compute_written_ids,
+    list_old_properties,
+)
 from omnigraph.writers.pending_rows import PendingRows
 from omnigraph.writers.validate import build_edge_reads
 
@@ -59,7 +69,11 @@ _KEY_CELLS = (bool, int, float, str)
 _UPDATES = (typed_tree.UpdateNodes, typed_tree.UpdateEdges)
 _Update: TypeAlias = typed_tree.UpdateNodes | typed_tree.UpdateEdges
 _Write: TypeAlias = (
-    typed_tree.InsertNode | typed_tree.InsertEdge | _Update | typed_tree.PatternWrite
+    typed_tree.InsertNode
+    | typed_tree.InsertEdge
+    | _Update
+    | typed_tree.PatternWrite
+    | typed_tree.RowsWrite
 )
 
 
@@ -85,13 +99,15 @@ def run_mutation(
     view: View,
     keys: KeyCache,
     patterns: PatternReads,
+    records: Mapping[str, pa.Table] = MappingProxyType({}),
 ) -> MutationChange:
     """Run the statements of a mutation in order on a view; nothing is committed yet.
 
-    What the poll of the parameters raises, between pieces of the work, ends the mutation.
+    `records` are the parameters that are lists of records, by name. What the poll of the parameters
+    raises, between pieces of the work, ends the mutation.
     """
     committed = CommittedState(view, keys, {})
-    run = _MutationRun(mutation.statements, params, committed, patterns)
+    run = _MutationRun(mutation.statements, params, committed, (patterns, records))
     for statement in mutation.statements:
         params.poll()
         run.execute_statement(statement)
@@ -128,8 +144,9 @@ class _MutationRun:
         statements: Sequence[typed_tree.Statement],
         params: RequestParams,
         committed: CommittedState,
-        patterns: PatternReads,
+        sources: tuple[PatternReads, Mapping[str, pa.Table]],
     ) -> None:
+        patterns, self._records = sources
         self._statements = statements
         self._view = committed.view
         self._read_pattern = patterns.read
@@ -166,6 +183,8 @@ class _MutationRun:
                 self._update_entities(statement)
             case typed_tree.PatternWrite():
                 self._write_matches(statement)
+            case typed_tree.RowsWrite():
+                self._write_records(statement)
             case _:
                 assert_never(statement)
 
@@ -180,8 +199,20 @@ class _MutationRun:
             rows = read_pattern(plan, view, self._read_pattern, is_committed=True)
         self._budget.spend_bytes(rows.table.nbytes)
         self._reads.append(build_pattern_reads(source, view, self._params))
+        self._apply_actions(write.actions, rows)
+
+    def _write_records(self, write: typed_tree.RowsWrite) -> None:
+        """Do each verb for all records, and then the next one."""
+        table = self._records[write.parameter]
+        names = [column_name_of(write.variable, name) for name in table.column_names]
+        rows = SourceRows(table.rename_columns(names))
+        self._budget.spend_bytes(table.nbytes)
+        self._apply_actions(write.actions, rows)
+
+    def _apply_actions(self, actions: Sequence[typed_tree.Action], rows: SourceRows) -> None:
+        """Do the actions of a statement, and count the entities that they touch."""
         touched: dict[TypeKey, list[pa.Array]] = {}
-        for action in write.actions:
+        for action in actions:
             for type_key, ids in self._apply_action(action, rows):
                 touched.setdefault(type_key, []).append(ids)
         for type_key, parts in touched.items():
@@ -203,11 +234,28 @@ class _MutationRun:
                     self._deletions.delete_ids(type_key, ids)
                 yield from self._delete_found()
             case typed_tree.WriteEach(verb=verb):
-                found = collect_writes(action, rows, self._view, self._params)
+                seen = self._join_old_rows(action, rows)
+                found = collect_writes(action, seen, self._view, self._params)
                 self._get_pending(found.type_key).write_columns(found.ids, found.columns, verb)
                 yield found.type_key, found.ids
             case _:
                 assert_never(action)
+
+    def _join_old_rows(
+        self, action: typed_tree.WriteEach, rows: SourceRows
+    ) -> SourceRows | RowsWithOld:
+        """The rows, and beside them the entities as they are, if values read those."""
+        properties = list_old_properties(action)
+        if properties is None or not rows.num_rows:
+            return rows
+        kind = TypeKind.NODE if action.ends is None else TypeKind.EDGE
+        type_key = TypeKey(kind, action.type_name)
+        shape = self._view.get_shape(type_key)
+        ids = compute_written_ids(action, rows, self._view, self._params).dictionary_encode()
+        columns = [shape.columns[name] for name in properties]
+        ends = [name for name in (SOURCE_COLUMN, TARGET_COLUMN) if kind is TypeKind.EDGE]
+        old = self._get_pending(type_key).read_rows(ids.dictionary, [*columns, *ends])
+        return RowsWithOld(rows, TypeRows(old.take(ids.indices), shape))
 
     def _delete_matching(self, type_key: TypeKey, conditions: Sequence[typed_tree.Expr]) -> None:
         if self._deletions is None:
@@ -233,7 +281,7 @@ class _MutationRun:
     def build_result(self, mutation: typed_tree.Mutation) -> MutationChange:
         """What all statements did together."""
         self._finish_deletions()
-        inserts = (typed_tree.InsertNode, typed_tree.InsertEdge)
+        inserts = (typed_tree.InsertNode, typed_tree.InsertEdge, typed_tree.RowsWrite)
         return MutationChange(
             change=self._build_change(),
             nodes=self._written[TypeKind.NODE],

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from omnigraph.execution.type_scan import TypeRows
 from omnigraph.query import typed_reads, typed_tree
 from omnigraph.query.logical_plan import ReadPlan
 from omnigraph.query.query_descriptor import list_used_types
@@ -73,6 +74,29 @@ class SourceRows:
     def get_column(self, name: str) -> pa.ChunkedArray:
         """The values of a variable that is bound to values."""
         return self.table[value_column_of(name)]
+
+
+@dataclass(frozen=True, slots=True)
+class RowsWithOld:
+    """Rows of a source, and beside each one the entity that it writes, as it is."""
+
+    source: SourceRows
+    old: TypeRows
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are."""
+        return self.source.num_rows
+
+    def get_property(self, variable: str, name: str) -> pa.ChunkedArray:
+        """The values of a property."""
+        owner = self.old if variable == typed_tree.ROW else self.source
+        return owner.get_property(variable, name)
+
+    def get_system_field(self, variable: str, name: SystemName) -> pa.ChunkedArray:
+        """The values of a system field."""
+        owner = self.old if variable == typed_tree.ROW else self.source
+        return owner.get_system_field(variable, name)
 
 
 def list_read_types(source: typed_reads.Read, view: View) -> list[TypeKey]:

@@ -12,10 +12,11 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import AmbiguousUpdateError, UnusableKeyError, WriteRefusedError
 from omnigraph.query import typed_tree
+from omnigraph.query.tree_walk import iter_subexpressions
 from omnigraph.query.typed_tree import STRING, SystemName
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.rows.entity_ids import compute_entity_ids, generate_ids
-from omnigraph.rows.evaluator import Params, is_constant
+from omnigraph.rows.evaluator import Params, RowColumns, is_constant
 from omnigraph.rows.row_order import compute_order_codes
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
@@ -23,11 +24,12 @@ from omnigraph.storage.tables.blob_columns import is_blob
 from omnigraph.writers.assignments import evaluate_assignments
 from omnigraph.writers.computed_values import ValueSubject, compute_column, repeat_cell
 from omnigraph.writers.graph_change import combine_column
-from omnigraph.writers.pattern_rows import SourceRows
+from omnigraph.writers.pattern_rows import RowsWithOld, SourceRows
 
 _Positions: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 _Column: TypeAlias = pa.Array | pa.ChunkedArray
 _VALUE_SHOWN_MAX: Final = 60
+_END_NAMES: Final = {SOURCE_COLUMN: "from", TARGET_COLUMN: "to"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +63,38 @@ def collect_bound_ids(
         yield type_key, own.get_system_field(action.variable, SystemName.ID).unique()
 
 
-def collect_writes(
+def list_old_properties(action: typed_tree.WriteEach) -> frozenset[str] | None:
+    """The properties that values read of the entities they are for; None if they read nothing."""
+    parts = [part for each in action.assignments for part in iter_subexpressions(each.value)]
+    read = [
+        part
+        for part in parts
+        if isinstance(part, typed_tree.PropertyValue | typed_tree.SystemValue)
+        and part.variable == typed_tree.ROW
+    ]
+    if not read:
+        return None
+    return frozenset(each.property for each in read if isinstance(each, typed_tree.PropertyValue))
+
+
+def compute_written_ids(
     action: typed_tree.WriteEach, rows: SourceRows, view: View, params: Params
+) -> pa.Array:
+    """The entities that a verb with a key writes, one for each row."""
+    kind = TypeKind.NODE if action.ends is None else TypeKind.EDGE
+    type_key = TypeKey(kind, action.type_name)
+    shape = view.get_shape(type_key)
+    columns = {
+        shape.columns[each.property]: _compute_values(each, type_key, rows, (view, params, None))
+        for each in action.assignments
+        if each.property in shape.key
+    }
+    columns |= _compute_both_ends(action, type_key, rows, params)
+    return _derive_ids(shape, columns)
+
+
+def collect_writes(
+    action: typed_tree.WriteEach, rows: SourceRows | RowsWithOld, view: View, params: Params
 ) -> EntityValues:
     """What a verb writes for each row; rows that write one entity must give it equal values."""
     kind = TypeKind.NODE if action.ends is None else TypeKind.EDGE
@@ -73,12 +105,21 @@ def collect_writes(
         for assign in action.assignments
     }
     columns = {shape.columns[name]: column for name, column in values.items()}
-    for column, expr in zip((SOURCE_COLUMN, TARGET_COLUMN), action.ends or (), strict=False):
-        name = "from" if column == SOURCE_COLUMN else "to"
-        values[name] = columns[column] = _compute_ends(expr, type_key, name, (rows, params))
+    ends = _compute_both_ends(action, type_key, rows, params)
+    columns |= ends
+    values |= {_END_NAMES[column]: ids for column, ids in ends.items()}
     if not shape.key:
         return EntityValues(type_key, generate_ids(rows.num_rows), columns)
     return _make_distinct(type_key, _derive_ids(shape, columns), values, shape)
+
+
+def _compute_both_ends(
+    action: typed_tree.WriteEach, type_key: TypeKey, rows: RowColumns, params: Params
+) -> dict[str, pa.Array]:
+    return {
+        column: _compute_ends(expr, type_key, name, (rows, params))
+        for (column, name), expr in zip(_END_NAMES.items(), action.ends or (), strict=False)
+    }
 
 
 def _split_by_type(
@@ -100,7 +141,7 @@ def _split_by_type(
 def _compute_values(
     assign: typed_tree.Assign,
     type_key: TypeKey,
-    rows: SourceRows,
+    rows: RowColumns,
     place: tuple[View, Params, pa.Array | None],
 ) -> _Column:
     view, params, ids = place
@@ -117,7 +158,7 @@ def _compute_values(
 
 
 def _compute_ends(
-    expr: typed_tree.Expr, type_key: TypeKey, name: str, place: tuple[SourceRows, Params]
+    expr: typed_tree.Expr, type_key: TypeKey, name: str, place: tuple[RowColumns, Params]
 ) -> pa.Array:
     """The ids of the nodes at one end of edges, `from` or `to`."""
     subject = ValueSubject(type_key.name, name, STRING.as_nullable(), None)
@@ -142,7 +183,7 @@ def _make_distinct(
     type_key: TypeKey, ids: pa.Array, values: Mapping[str, _Column], shape: TableShape
 ) -> EntityValues:
     """Each entity once; its rows must agree on all values."""
-    ends = {"from": SOURCE_COLUMN, "to": TARGET_COLUMN}
+    ends = {name: column for column, name in _END_NAMES.items()}
     columns = {shape.columns.get(name) or ends[name]: each for name, each in values.items()}
     encoded = ids.dictionary_encode()
     if len(encoded.dictionary) == len(ids):

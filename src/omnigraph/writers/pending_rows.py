@@ -120,6 +120,13 @@ class PendingRows:
             require_complete(self._type, {names.get(column, column) for column in columns})
         self._write_batch(self._put_columns(rows, ids, columns))
 
+    def read_rows(self, ids: pa.Array, columns: Collection[str]) -> pa.Table:
+        """Some columns of entities as they are, in this order: null where there is none."""
+        self._flush_single()
+        others = {name for name in self._shape.schema.names if name not in columns}
+        rows, _ = self._align_rows(ids, others, is_written=False)
+        return self._put_columns(rows, ids, {})
+
     def _put_columns(
         self, rows: pa.Table, ids: pa.Array, columns: Mapping[str, pa.Array]
     ) -> pa.Table:
@@ -316,7 +323,11 @@ class PendingRows:
         )
 
     def _align_rows(
-        self, entity_ids: Sequence[str] | pa.Array, assigned: Collection[str]
+        self,
+        entity_ids: Sequence[str] | pa.Array,
+        assigned: Collection[str],
+        *,
+        is_written: bool = True,
     ) -> tuple[pa.Table, _Mask]:
         """The rows of entities as they are, in this order, and which of them there are.
 
@@ -328,7 +339,7 @@ class PendingRows:
             unwritten = unwritten.filter(pc.invert(_are_in(unwritten, self._rows)))
         kept = [field.name for field in self._shape.schema if field.name not in assigned]
         committed = self._committed.find_rows(unwritten, kept)
-        if committed.num_rows:
+        if committed.num_rows and is_written:
             self._found.append(self._select_copies(committed))
         rows = fill_columns(committed, self._shape.schema)
         if self._rows is not None:

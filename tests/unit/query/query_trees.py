@@ -258,6 +258,13 @@ mutations = st.one_of(
     st.builds(ast.Update, type_names, assignments, conditions),
     st.builds(ast.Delete, type_names, conditions),
 )
+inserts = st.builds(ast.Insert, type_names, assignments)
+row_loops = st.builds(
+    ast.RowsWrite,
+    variables,
+    variables,
+    st.lists(inserts, min_size=1, max_size=2).map(tuple),
+)
 value_types = st.one_of(
     st.builds(ScalarType, st.sampled_from(DECLARED_SCALARS)),
     st.builds(
@@ -265,14 +272,17 @@ value_types = st.one_of(
     ),
     st.builds(VectorType, st.integers(1, 2**31 - 1)),
 )
-parameters = st.builds(ast.Parameter, names, st.builds(PropertyType, value_types, st.booleans()))
+property_types = st.builds(PropertyType, value_types, st.booleans())
+record_fields = st.lists(st.builds(ast.RecordField, names, property_types), min_size=1, max_size=3)
+record_lists = st.builds(ast.RecordListType, record_fields.map(tuple))
+parameters = st.builds(ast.Parameter, names, property_types | record_lists)
 headers = (names, st.lists(parameters, max_size=6).map(tuple))
 notes = (st.none() | texts, st.none() | texts)
 reads = st.builds(ast.Query, *headers, read_bodies, *notes)
 writes = st.builds(
     ast.Query,
     *headers,
-    st.builds(ast.MutationBody, st.lists(mutations, min_size=1, max_size=3).map(tuple)),
+    st.builds(ast.MutationBody, st.lists(mutations | row_loops, min_size=1, max_size=3).map(tuple)),
     *notes,
 )
 

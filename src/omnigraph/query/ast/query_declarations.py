@@ -162,10 +162,47 @@ class PatternWrite:
 
 
 @tree_node(frozen=True, slots=True)
+class RowsWrite:
+    """`for $row in $rows { … }`: statements that are done for each record of a parameter."""
+
+    variable: Variable
+    source: Variable
+    statements: tuple[Insert, ...]
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+MutationStatement = Mutation | PatternWrite | RowsWrite
+
+
+@tree_node(frozen=True, slots=True)
 class MutationBody:
     """One or more statements, done together."""
 
-    mutations: tuple[Mutation | PatternWrite, ...]
+    mutations: tuple[MutationStatement, ...]
+
+
+@tree_node(frozen=True, slots=True)
+class RecordField:
+    """`name: Type` of a record."""
+
+    name: Name
+    type: PropertyType
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@tree_node(frozen=True, slots=True)
+class RecordListType:
+    """`[{ name: Type }]`, or `[Person]` for records with the properties of a type."""
+
+    fields: tuple[RecordField, ...]
+    type_name: Name | None = None
+    span: Span = field(default=NO_SPAN, compare=False)
+
+    def __str__(self) -> str:
+        if self.type_name is not None:
+            return f"[{self.type_name.text}]"
+        shown = ", ".join(f"{each.name.text}: {each.type}" for each in self.fields)
+        return f"[{{ {shown} }}]"
 
 
 @tree_node(frozen=True, slots=True)
@@ -173,7 +210,7 @@ class Parameter:
     """`$name: Type`, or `$name: Type = default`; `name` has no `$`."""
 
     name: Name
-    type: PropertyType
+    type: PropertyType | RecordListType
     default: Expr | None = None
     span: Span = field(default=NO_SPAN, compare=False)
 

@@ -26,7 +26,9 @@ that is wrong; nothing is reported about what depends on it.
     check_reads         a pattern with its items and order
     check_stages        what `with` carries on, and reads that are combined
     check_assignments   what a mutation assigns to properties and ends
+    check_own_fields    what a value or a condition reads of the entity that is written
     check_actions       what is written for the rows of a `match`
+    check_row_loops     lists of records, and what is written for each record
     check_mutations     the statements of a mutation
 """
 

@@ -14,7 +14,7 @@ from omnigraph.lang.source_text import Span
 from omnigraph.lang.spellcheck import CANDIDATES_MAX
 from omnigraph.query import ast, typed_tree
 from omnigraph.query.typed_reads import EdgeStep
-from omnigraph.query.typed_tree import ANONYMOUS_PREFIX, STAGE_PREFIX
+from omnigraph.query.typed_tree import ANONYMOUS_PREFIX, STAGE_PREFIX, RecordParameter
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.property_types import PropertyType
 
@@ -37,6 +37,8 @@ class CheckContext:
     collector: Collector
     mode: Mode
     parameters: dict[str, PropertyType | None] = field(default_factory=dict)
+    # The parameters with lists of records, which only `for` reads.
+    records: dict[str, RecordParameter | None] = field(default_factory=dict)
     errors: int = 0
     # The variables of blocks that have ended, which messages distinguish from misspelt ones.
     block_variables: set[str] = field(default_factory=set)

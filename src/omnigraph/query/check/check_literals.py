@@ -64,6 +64,10 @@ def find_parameter_value(context: CheckContext, name: str) -> typed_tree.Paramet
 
 def refuse_variable(context: CheckContext, name: str, span: Span) -> None:
     """Report a variable where only a parameter can stand."""
+    if name in context.records:
+        hint = f"write for $row in ${name} {{ … }}, and in it the fields of a record, as $row.name"
+        context.report_error("T128", span, f"'${name}' is a list of records", hint=hint)
+        return
     context.report_error(
         "T14",
         span,

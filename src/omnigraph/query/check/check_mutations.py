@@ -12,9 +12,7 @@ from omnigraph.query.check.check_assignments import (
     ENDS,
     check_assignments,
     check_complete,
-    fields_of,
     find_type,
-    owner_of,
     require_key,
 )
 from omnigraph.query.check.check_context import CheckContext
@@ -24,10 +22,9 @@ from omnigraph.query.check.check_expressions import (
     check_constant,
     check_expression,
 )
-from omnigraph.query.check.check_literals import refuse_variable
 from omnigraph.query.check.check_operators import check_boolean
-from omnigraph.query.check.variable_scope import refuse_property
-from omnigraph.schema.ast import Name
+from omnigraph.query.check.check_own_fields import check_own_leaf
+from omnigraph.query.check.check_row_loops import check_row_loop
 from omnigraph.schema.catalog import EdgeType, NodeType
 
 _AMBIGUOUS_WORDS = frozenset({"true", "false"})
@@ -35,25 +32,34 @@ _AMBIGUOUS_WORDS = frozenset({"true", "false"})
 
 def check_mutations(
     context: CheckContext,
-    mutations: Iterable[ast.Mutation | ast.PatternWrite],
+    mutations: Iterable[ast.MutationStatement],
     parameters: tuple[typed_tree.Parameter, ...] = (),
 ) -> tuple[typed_tree.Statement, ...]:
     """The statements that are right, in order; a pattern reads the parameters of the query."""
     mutations = list(mutations)
     if context.is_strict:
-        _refuse_mixture(
-            context, [each for each in mutations if not isinstance(each, ast.PatternWrite)]
-        )
-    checked = [
-        check_pattern_write(context, mutation, parameters)
-        if isinstance(mutation, ast.PatternWrite)
-        else _check_mutation(context, mutation)
-        for mutation in mutations
-    ]
+        _refuse_mixture(context, mutations)
+    checked = [_check_statement(context, each, parameters) for each in mutations]
     return tuple(statement for statement in checked if statement is not None)
 
 
-def _refuse_mixture(context: CheckContext, mutations: Sequence[ast.Mutation]) -> None:
+def _check_statement(
+    context: CheckContext,
+    statement: ast.MutationStatement,
+    parameters: tuple[typed_tree.Parameter, ...],
+) -> typed_tree.Statement | None:
+    match statement:
+        case ast.PatternWrite():
+            return check_pattern_write(context, statement, parameters)
+        case ast.RowsWrite():
+            return check_row_loop(context, statement)
+        case _:
+            return _check_mutation(context, statement)
+
+
+def _refuse_mixture(context: CheckContext, statements: Sequence[ast.MutationStatement]) -> None:
+    # The parser has refused all others.
+    mutations = [each for each in statements if isinstance(each, ast.Mutation)]
     deletes = [isinstance(each, ast.Delete) for each in mutations]
     if any(deletes) and not all(deletes):
         context.report_error(
@@ -100,7 +106,7 @@ def _make_old_leaf(context: CheckContext, type_: NodeType | EdgeType) -> Leaf:
     """The leaves of a value that may read the entity as it is before the statement."""
 
     def leaf(expr: LeafExpr) -> typed_tree.Expr | None:
-        return _check_own_leaf(context, type_, expr, "a value")
+        return check_own_leaf(context, type_, expr, "a value")
 
     return leaf
 
@@ -178,56 +184,10 @@ def _check_where(
         return None
 
     def leaf(expr: LeafExpr) -> typed_tree.Expr | None:
-        return _check_own_leaf(context, target, expr, "'where'")
+        return check_own_leaf(context, target, expr, "'where'")
 
     value = check_expression(context, condition, leaf)
     return check_boolean(context, (value, condition.span), "'where'")
-
-
-def _check_own_leaf(
-    context: CheckContext, target: NodeType | EdgeType, leaf: LeafExpr, position: str
-) -> typed_tree.Expr | None:
-    """A property or field of the entity that a statement is about."""
-    match leaf:
-        case ast.Identifier():
-            return _check_own_property(context, target, leaf)
-        case ast.SystemField(name, span):
-            fields = [each for each in fields_of(target) if each is not typed_tree.SystemName.TYPE]
-            if name in fields:
-                return typed_tree.SystemValue(typed_tree.ROW, typed_tree.SystemName(name))
-            shown = ", ".join(f"'@{each}'" for each in fields)
-            context.report_error(
-                "T11", span, f"'@{name}' cannot stand here; {target.name} has {shown}"
-            )
-        case ast.Variable(name, span):
-            refuse_variable(context, name, span)
-        case ast.PropertyAccess(variable) | ast.SystemAccess(variable):
-            context.report_error(
-                "T14",
-                variable.span,
-                f"a mutation has no variable '${variable.name}'",
-                hint="name the property alone",
-            )
-        case _:
-            context.report_error(
-                "T44", leaf.span, f"an aggregate, search or rank call cannot stand in {position}"
-            )
-    return None
-
-
-def _check_own_property(
-    context: CheckContext, target: NodeType | EdgeType, word: ast.Identifier
-) -> typed_tree.Expr | None:
-    found = target.properties.get(word.name)
-    if found is None and isinstance(target, EdgeType) and word.name in ENDS:
-        return typed_tree.SystemValue(typed_tree.ROW, ENDS[word.name])
-    if found is None:
-        refuse_property(context, "T11", Name(word.name, word.span), owner_of(target))
-        return None
-    if found.type.is_blob:
-        context.report_error("T11", word.span, f"'{word.name}' is a Blob; it cannot be tested")
-        return None
-    return typed_tree.PropertyValue(typed_tree.ROW, word.name, found.type)
 
 
 def _is_ambiguous(context: CheckContext, target: NodeType | EdgeType, condition: ast.Expr) -> bool:

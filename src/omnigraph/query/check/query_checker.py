@@ -12,6 +12,7 @@ from omnigraph.query.check.check_blocks import check_block_value
 from omnigraph.query.check.check_context import CheckContext
 from omnigraph.query.check.check_expressions import Target, check_constant, coerce_assigned
 from omnigraph.query.check.check_mutations import check_mutations
+from omnigraph.query.check.check_row_loops import declare_records
 from omnigraph.query.check.check_stages import check_read
 from omnigraph.schema.catalog import Catalog
 
@@ -25,14 +26,23 @@ def check_query(
     checked: typed_reads.CheckedQuery
     match query.body:
         case ast.ReadBody() as body:
+            _refuse_records(context, query)
             read = check_read(context, body).read
             checked = replace(read, name=query.name.text, parameters=parameters)
         case ast.MutationBody(mutations):
             statements = check_mutations(context, mutations, parameters)
-            checked = typed_tree.Mutation(query.name.text, parameters, statements)
+            records = tuple(each for each in context.records.values() if each is not None)
+            checked = typed_tree.Mutation(query.name.text, parameters, statements, records)
         case _:
             assert_never(query.body)
     return None if context.errors else checked
+
+
+def _refuse_records(context: CheckContext, query: ast.Query) -> None:
+    for parameter in query.parameters:
+        if isinstance(parameter.type, ast.RecordListType):
+            message = "a list of records is for 'for $row in $rows { … }', which writes"
+            context.report_error("T107", parameter.type.span, message)
 
 
 def declare_parameters(
@@ -41,7 +51,7 @@ def declare_parameters(
     """Check the declarations and make them known to the context."""
     for parameter in parameters:
         name = parameter.name.text
-        if name in context.parameters:
+        if name in context.parameters or name in context.records:
             context.report_error(
                 "T106",
                 parameter.name.span,
@@ -49,7 +59,11 @@ def declare_parameters(
                 hint="remove one of them",
             )
             continue
-        context.parameters[name] = parameter.type if _is_free(context, parameter) else None
+        is_free = _is_free(context, parameter)
+        if isinstance(parameter.type, ast.RecordListType):
+            declare_records(context, parameter, parameter.type)
+        else:
+            context.parameters[name] = parameter.type if is_free else None
     # Checked when all are declared: none of them can be the default of another.
     defaults = {each.name.text: _check_default(context, each) for each in parameters}
     return tuple(
@@ -60,7 +74,7 @@ def declare_parameters(
 
 
 def _check_default(context: CheckContext, parameter: ast.Parameter) -> typed_tree.Constant | None:
-    if parameter.default is None:
+    if parameter.default is None or isinstance(parameter.type, ast.RecordListType):
         return None
     span = parameter.default.span
     value = check_constant(context, parameter.default)

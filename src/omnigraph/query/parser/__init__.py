@@ -6,6 +6,8 @@ error is left out of the tree, so later passes do not report errors that follow 
 
     parse_files          settings lines, then queries or one statement
     parse_declarations   queries: header, parameters, annotations, mutations
+    parse_parameters     declared parameters and their types
+    parse_row_loops      statements for each record of a parameter
     parse_reads          stages, what is returned, and reads that are combined
     parse_patterns       the clauses of `match`
     parse_expressions    expressions and calls

@@ -6,7 +6,6 @@ from omnigraph.lang.diagnostics import Applicability, Edit, Suggestion
 from omnigraph.lang.lexer import Mode, TokenKind
 from omnigraph.lang.source_text import NO_SPAN, Span
 from omnigraph.lang.spellcheck import suggest_similar
-from omnigraph.lang.token_cursor import ParseFailure
 from omnigraph.query.ast import (
     Action,
     Assignment,
@@ -16,6 +15,7 @@ from omnigraph.query.ast import (
     Insert,
     Mutation,
     MutationBody,
+    MutationStatement,
     Parameter,
     PatternWrite,
     Query,
@@ -26,7 +26,7 @@ from omnigraph.query.ast import (
     WriteVerb,
 )
 from omnigraph.query.parser.parse_expressions import parse_expr
-from omnigraph.query.parser.parse_literals import expect_expr
+from omnigraph.query.parser.parse_parameters import parse_parameters
 from omnigraph.query.parser.parse_reads import (
     READ_STARTS,
     SECTION_ORDER,
@@ -34,25 +34,12 @@ from omnigraph.query.parser.parse_reads import (
     parse_read,
     parse_stages,
 )
+from omnigraph.query.parser.parse_row_loops import is_at_row_loop, parse_row_loop
 from omnigraph.query.parser.query_cursor import QueryCursor
 from omnigraph.schema.ast import Name
-from omnigraph.schema.property_types import (
-    DECLARED_SCALARS,
-    VECTOR_DIMENSION_MAX,
-    ListType,
-    PropertyType,
-    Scalar,
-    ScalarType,
-    ValueType,
-    VectorType,
-)
-from omnigraph.schema.schema_dialect_hints import TYPE_NAME_HINTS
 
 _STATEMENT_STARTS = frozenset({"branch", "show", "explain", "set", "reset"})
 _ANNOTATIONS = ("description", "instruction")
-_SCALARS = {scalar.value: scalar for scalar in DECLARED_SCALARS}
-_TYPE_NAMES = (*_SCALARS, "Vector")
-_NAME_HINT = "a name is letters, digits and '_'"
 _SYSTEM_HINT = "system fields are never assigned; the ends of a new edge are 'from' and 'to'"
 _NULL_HINT = "pass a parameter of a nullable type, such as $value: String?"
 _ASSIGNED_HINT = "values are assigned in braces: { name: value }"
@@ -70,7 +57,7 @@ def parse_query(cursor: QueryCursor) -> Query | None:
     parameters: tuple[Parameter, ...] = ()
     parameters_start = cursor.token.start
     if cursor.is_at("(") or not cursor.is_at("{", "@"):
-        parameters = _parse_parameters(cursor)
+        parameters = parse_parameters(cursor)
     else:
         _report_missing_parameters(cursor, name)
     parameters_span = cursor.build_span(parameters_start)
@@ -121,94 +108,6 @@ def _report_missing_parameters(cursor: QueryCursor, name: Name) -> None:
     )
 
 
-def _parse_parameters(cursor: QueryCursor) -> tuple[Parameter, ...]:
-    opener = cursor.at
-    if not cursor.accept("("):
-        is_cut = cursor.token.start == cursor.previous.end
-        cursor.fail("'(' and the parameters", hint=_NAME_HINT if is_cut else None)
-    parameters: list[Parameter] = []
-    try:
-        if not cursor.is_at(")"):
-            parameters.append(_parse_parameter(cursor))
-            while cursor.accept(","):
-                parameters.append(_parse_parameter(cursor))
-        cursor.expect(")", what="',' or ')' after the parameter")
-    except ParseFailure:
-        closer = cursor.closer_of(opener)
-        if closer is None:
-            raise
-        cursor.at = closer + 1
-    return tuple(parameters)
-
-
-def _parse_parameter(cursor: QueryCursor) -> Parameter:
-    token = cursor.expect_kind(TokenKind.VARIABLE, "a parameter such as $name")
-    cursor.expect(":", what="':' and the type of the parameter")
-    value = _parse_list_type(cursor) if cursor.is_at("[") else _parse_single_type(cursor)
-    is_nullable = cursor.accept("?")
-    name = Name(token.text[1:], token.span)
-    default = None
-    if cursor.is_at("="):
-        cursor.require_lenient(cursor.advance().span, "the default of a parameter")
-        expect_expr(cursor, "the default of the parameter")
-        default = parse_expr(cursor)
-    span = cursor.build_span(token.start)
-    return Parameter(name, PropertyType(value, is_nullable), default, span)
-
-
-def _parse_list_type(cursor: QueryCursor) -> ValueType:
-    start = cursor.expect("[").start
-    element = _parse_single_type(cursor)
-    cursor.expect("]")
-    match element:
-        case ScalarType(scalar) if scalar is not Scalar.BLOB:
-            return ListType(scalar)
-        case _:
-            cursor.report(
-                cursor.build_span(start), f"a list of {element} is not supported", code="T107"
-            )
-            return element
-
-
-def _parse_single_type(cursor: QueryCursor) -> ValueType:
-    token = cursor.expect_kind(TokenKind.WORD, "a type")
-    if token.text == "Vector":
-        return _parse_vector(cursor, token.start)
-    if token.text == "enum":
-        _skip_arguments(cursor)
-        cursor.report(
-            cursor.build_span(token.start),
-            "a parameter cannot have an enum type",
-            hint="declare it as String",
-            code="T107",
-        )
-    elif token.text not in _SCALARS:
-        hint = TYPE_NAME_HINTS.get(token.text.lower()) or suggest_similar(token.text, _TYPE_NAMES)
-        hint = hint or f"types are {', '.join(_TYPE_NAMES)}"
-        cursor.report(token.span, f"unknown type '{token.text}'", hint=hint, code="T107")
-    return ScalarType(_SCALARS.get(token.text, Scalar.STRING))
-
-
-def _parse_vector(cursor: QueryCursor, start: int) -> VectorType:
-    if not cursor.accept("("):
-        cursor.fail("'(' and the dimension of the vector", hint="write Vector(3)")
-    dimension = cursor.expect_integer("the dimension of the vector")
-    cursor.expect(")")
-    if not 1 <= dimension <= VECTOR_DIMENSION_MAX:
-        cursor.report(
-            cursor.build_span(start),
-            f"a vector has 1 to {VECTOR_DIMENSION_MAX} dimensions, not {dimension}",
-            code="T107",
-        )
-    return VectorType(dimension)
-
-
-def _skip_arguments(cursor: QueryCursor) -> None:
-    closer = cursor.closer_of(cursor.at) if cursor.is_at("(") else None
-    if closer is not None:
-        cursor.at = closer + 1
-
-
 def _parse_annotations(cursor: QueryCursor) -> dict[str, tuple[str | None, Span]]:
     found: dict[str, tuple[str | None, Span]] = dict.fromkeys(_ANNOTATIONS, (None, NO_SPAN))
     while cursor.is_at("@"):
@@ -237,7 +136,7 @@ def _parse_body(cursor: QueryCursor, name: Name, opening: Span) -> ReadBody | Mu
         body = _parse_staged(cursor)
     elif cursor.is_at(*READ_STARTS):
         body = parse_read(cursor)
-    elif cursor.is_at(*MUTATION_WORDS):
+    elif cursor.is_at(*MUTATION_WORDS) or is_at_row_loop(cursor):
         body = _parse_mutations(cursor)
     elif cursor.is_at("}"):
         span = cursor.token.span.join(opening)
@@ -275,14 +174,19 @@ def _close_body(cursor: QueryCursor, name: Name, body: ReadBody | MutationBody |
 
 
 def _parse_mutations(cursor: QueryCursor, first: PatternWrite | None = None) -> MutationBody:
-    mutations: list[Mutation | PatternWrite] = [first or parse_mutation(cursor)]
-    while cursor.is_at("match", "with", *MUTATION_WORDS):
-        if cursor.is_at("match", "with"):
-            start = cursor.token.start
-            mutations.append(_parse_actions(cursor, parse_stages(cursor), start))
-        else:
-            mutations.append(parse_mutation(cursor))
+    mutations: list[MutationStatement] = [first or _parse_statement(cursor)]
+    while cursor.is_at("match", "with", *MUTATION_WORDS) or is_at_row_loop(cursor):
+        mutations.append(_parse_statement(cursor))
     return MutationBody(tuple(mutations))
+
+
+def _parse_statement(cursor: QueryCursor) -> MutationStatement:
+    if cursor.is_at("match", "with"):
+        start = cursor.token.start
+        return _parse_actions(cursor, parse_stages(cursor), start)
+    if is_at_row_loop(cursor):
+        return parse_row_loop(cursor, parse_mutation)
+    return parse_mutation(cursor)
 
 
 def _parse_staged(cursor: QueryCursor) -> ReadBody | MutationBody:

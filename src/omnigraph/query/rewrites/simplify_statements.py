@@ -14,6 +14,7 @@ from omnigraph.query.typed_tree import (
     InsertNode,
     Mutation,
     PatternWrite,
+    RowsWrite,
     Statement,
     UpdateEdges,
     UpdateNodes,
@@ -31,7 +32,7 @@ def _simplify(statement: Statement) -> Statement:
             conditions = tuple(split_conditions(fold_conditions(statement.conditions)))
             unchanged = conditions == statement.conditions
             return statement if unchanged else replace(statement, conditions=conditions)
-        case InsertNode() | InsertEdge() | PatternWrite():
+        case InsertNode() | InsertEdge() | PatternWrite() | RowsWrite():
             return statement
         case _:
             assert_never(statement)

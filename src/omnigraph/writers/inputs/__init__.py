@@ -19,6 +19,7 @@ schema, only the form of values is checked here.
     record_tables     lists of records and dicts of columns as tables
     coerced_columns   columns as columns of property values, by casts
     row_sink          collects rows, places and rejected records from all readers
+    parameter_records lists of records among the parameters of a mutation
     required_values   values that must be present
     input_rows        the result
 """
