@@ -12,6 +12,7 @@ it has a key; no redirect is followed, so a token goes to the address that it be
     remote_feed        change feeds and baselines
     remote_states      how states are named in requests, and what only storage can do
     load_bodies        sources of loads as JSON lines
+    record_parameters  lists of records as JSON
     result_columns     columns of results by their Arrow types
     document_decoding  documents as results
     error_decoding     failures as errors

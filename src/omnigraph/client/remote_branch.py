@@ -11,6 +11,7 @@ from omnigraph.bulk.task_runner import StageProgress
 from omnigraph.client import document_decoding as decoding
 from omnigraph.client.http_transport import Call, HttpTransport, Query, iter_lines
 from omnigraph.client.load_bodies import name_places, read_body
+from omnigraph.client.record_parameters import encode_record_parameters
 from omnigraph.client.remote_diff import RemoteDiff, compute_remote_diff
 from omnigraph.client.remote_feed import RemoteBaseline, RemoteFeed
 from omnigraph.client.remote_merges import RemoteMerger
@@ -204,10 +205,11 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
         """
         stop = arguments.require_cancellation(cancel)
         source = read_query_text(text)
+        given = encode_record_parameters(source, name, params, lambda: self.schema)
         document = {
             "query": source,
             "name": name,
-            "params": arguments.normalize_parameters(params),
+            "params": arguments.normalize_parameters(given),
             "branch": self._name,
             "message": message,
             "key": arguments.require_optional_key(key),

@@ -22,6 +22,9 @@ from unit.client.parity_arms import EXACT, Arms, drop_ids, open_arms, read, scru
 NAMES = "query names() { match { $p: Person } return { $p.name, $p.age } order { $p.name } }"
 ONE = "query one($name: String) { match { $p: Person { name: $name } } return { $p } }"
 HIRE = 'query hire() { insert Person { name: "eve", age: 7 } }'
+HIRE_ALL = """query hire_all($rows: [{ name: String, age: I64? }]) {
+  for $row in $rows { upsert Person { name: $row.name, age: $row.age } }
+}"""
 NOTHING = 'query none() { update Person set { age: 1 } where name = "zoe" }'
 BLOB = ("node", "Person", "ada", "avatar")
 
@@ -126,6 +129,15 @@ WRITES: dict[str, list[tuple[str, ...]]] = {
     "load of a wrong line": [("load", "--data", "{wrong}", "--mode", "append", "--json")],
     "load of a missing branch": [
         ("load", "--data", "{more}", "--mode", "append", "--branch", "gone", "--json")
+    ],
+    "records": [
+        ("mutate", "-e", HIRE_ALL, "--rows", "{rows}", "--json"),
+        ("query", "-e", NAMES, "--format", "csv"),
+        ("mutate", "-e", HIRE_ALL, "--rows", "{rows}", "--params", '{"rows": []}', "--json"),
+        ("mutate", "-e", HIRE_ALL, "--rows", "rows", "--json"),
+        ("mutate", "-e", HIRE_ALL, "--params", '{"rows": [{"name": "gil", "b": 1}]}', "--json"),
+        ("mutate", "-e", HIRE_ALL, "--params", '{"rows": "x.csv"}', "--json"),
+        ("mutate", "-e", HIRE_ALL, "--json"),
     ],
     "branch create and delete": [
         ("branch", "create", "x/y", "--json"),
@@ -261,10 +273,14 @@ def test_writes_answer_and_do_the_same(tmp_path: Path, name: str) -> None:
         "node Company { name: String @key }\nnode Team { name: String @key }\n"
         "edge Knows: Person -> Person\nedge WorksAt: Person -> Company\n"
     )
+    (tmp_path / "people.csv").write_text("name,age\nfay,3\nada,\n")
     files = {"{more}": "more.jsonl", "{wrong}": "wrong.jsonl", "{schema}": "schema.pg"}
     with open_arms(tmp_path) as arms:
         for step in WRITES[name]:
             line = [tmp_path / files[each] if each in files else each for each in step]
+            line = [
+                f"rows={tmp_path / 'people.csv'}" if each == "{rows}" else each for each in line
+            ]
             embedded, remote = arms.run(*line)
             assert remote.exit_code == embedded.exit_code, remote.output
             if "--json" in step:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, assert_never
 
 import typer
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from omnigraph import Graph
     from omnigraph.operator_config import OperatorConfig
     from omnigraph.operator_config.alias_calls import StoredQueryCall
-    from omnigraph.query.ast import Statement
+    from omnigraph.query.ast import Query, Statement
 
 _SIZE: Final = re.compile(r"(\d+)([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _WRITTEN_BRANCH = Annotated[
@@ -213,10 +214,44 @@ def explain(
     show(view, is_json=is_json)
 
 
+@dataclass(frozen=True, slots=True)
+class RowFiles:
+    """Files with the records of parameters."""
+
+    given: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rows",
+            metavar="NAME=PATH",
+            help="The records of a parameter: a file that `load` reads. Once for each of them.",
+        ),
+    ] = None
+
+    def add_to(
+        self, params: Mapping[str, object] | None, query: Query
+    ) -> Mapping[str, object] | None:
+        """The parameters with these among them."""
+        if not self.given:
+            return params
+        from omnigraph.query.query_parameters import require_declared
+
+        found: dict[str, object] = dict(params or {})
+        for each in self.given:
+            name, sign, path = each.partition("=")
+            if not (name and sign and path):
+                fail(f"--rows {each}: write NAME=PATH, with a name without $")
+            if name in found:
+                fail(f"--rows {each}: '{name}' is given twice")
+            found[name] = Path(path)
+        require_declared([each.name.text for each in query.parameters], found)
+        return found
+
+
 def mutate(  # noqa: PLR0913 — one parameter for each option
     scope: Scope,
     source: QuerySource,
     bounds: QueryLimits,
+    files: RowFiles,
     branch: _WRITTEN_BRANCH = None,
     expected: IF_COMMIT = None,
     message: MESSAGE = None,
@@ -227,18 +262,17 @@ def mutate(  # noqa: PLR0913 — one parameter for each option
     """Run a query that inserts, updates or deletes, as one commit."""
     call = _find_stored_call(scope, source, ReadTarget(branch), bounds, expects_mutation=True)
     if call is not None:
-        _require_no_stored_options(message, is_dry_run=is_dry_run)
+        _require_no_stored_options(message, files, is_dry_run=is_dry_run)
         _show_stored_mutation(call, expected=expected, key=key, is_json=is_json)
         return
     parsed, params = source.parse(), source.read_parameters()
-    file, text = parsed.file, parsed.source.text
-    if file.statement is not None:
+    if parsed.file.statement is not None:
         flags = (("--branch", branch), ("--if-commit", expected), ("--message", message))
-        others = (("--key", key), ("--dry-run", is_dry_run or None), *bounds.list_flags())
-        require_no_query_options(source, *flags, *others)
-        write_statement(scope, file.statement, is_json=is_json)
+        others = ("--key", key), ("--dry-run", is_dry_run or None), ("--rows", files.given)
+        require_no_query_options(source, *flags, *others, *bounds.list_flags())
+        write_statement(scope, parsed.file.statement, is_json=is_json)
         return
-    source.select_query(file)
+    params = files.add_to(params, source.select_query(parsed.file))
     outcome = NOTHING_WRITTEN
     with (
         _name_source(source.text_name),
@@ -248,7 +282,7 @@ def mutate(  # noqa: PLR0913 — one parameter for each option
         target = graph.branch(branch or MAIN_BRANCH)
         with guard_write(target):
             result = target.mutate(
-                text,
+                parsed.source.text,
                 name=source.name,
                 params=params,
                 if_commit=expected,
@@ -263,9 +297,11 @@ def mutate(  # noqa: PLR0913 — one parameter for each option
     show(Mutated(result), is_json=is_json)
 
 
-def _require_no_stored_options(message: str | None, *, is_dry_run: bool) -> None:
+def _require_no_stored_options(message: str | None, files: RowFiles, *, is_dry_run: bool) -> None:
     if message is not None or is_dry_run:
         fail("a stored query takes neither --message nor --dry-run")
+    if files.given:
+        fail("a stored query takes no --rows", hint="give the records in --params-file")
 
 
 @contextmanager
