@@ -13,6 +13,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from model import ModelGraph
+from model.statements import read_records
 from omnigraph.execution.executor import QueryExecutor
 from omnigraph.execution.query_budget import Access, ReadOptions
 from omnigraph.execution.sources.source_cache import SourceCache
@@ -33,6 +34,7 @@ from omnigraph.versioning import MAIN, Log, Snapshot
 from omnigraph.versioning.schema_store import StoredSchema
 from omnigraph.writers.existing_rows import CommittedState
 from omnigraph.writers.graph_change import GraphChange, TypeChange
+from omnigraph.writers.inputs.parameter_records import read_parameter_records
 from omnigraph.writers.key_cache import KeyCache
 from omnigraph.writers.mutate import MutationChange, run_mutation
 from omnigraph.writers.pattern_rows import PatternReads
@@ -70,7 +72,9 @@ class MutationWorld:
         """The mutation of a declaration, or of just its statements, and its parameters."""
         mutation = self._compile(text).checked
         assert isinstance(mutation, Mutation)
-        return mutation, bind_parameters(mutation.parameters, dict(params or {}))
+        lists = {each.name for each in mutation.records}
+        plain = {name: value for name, value in (params or {}).items() if name not in lists}
+        return mutation, bind_parameters(mutation.parameters, plain)
 
     def pattern_reads(self, text: str, params: Mapping[str, Any]) -> PatternReads:
         """The reads of the patterns of the same mutation."""
@@ -97,6 +101,10 @@ class MutationWorld:
                 view=self.view,
                 keys=self._keys(),
                 patterns=self.pattern_reads(text, bound),
+                records={
+                    each.name: read_parameter_records(each, (params or {})[each.name])
+                    for each in mutation.records
+                },
             )
 
     def validated(self, text: str, params: Mapping[str, Any] | None = None) -> MutationChange:
@@ -111,7 +119,9 @@ class MutationWorld:
         mutated = self.validated(text, params)
         mutation, bound = self.compiled(text, params)
         self.model.new_id = self._fresh_ids()
-        assert self.model.mutate(mutation, bound, now=NOW) == (mutated.nodes, mutated.edges)
+        records = read_records(mutation, params or {})
+        done = self.model.mutate(mutation, bound, now=NOW, records=records)
+        assert done == (mutated.nodes, mutated.edges)
         assert not mutated.change or mutated.nodes or mutated.edges
         self._apply(mutated.change)
         assert self.image() == self.model_image()

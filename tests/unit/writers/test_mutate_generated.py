@@ -10,16 +10,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from model.statements import read_records
 from omnigraph.errors import WriteRefusedError
 from unit.writers.mutation_world import NOW, MutationWorld
 from unit.writers.test_mutate import SCHEMA, SEED
 
 _PARAMS = """$i: I64?, $j: I64, $f: F64?, $g: F64, $s: String, $t: String?, $d: Date?,
     $at: DateTime?, $b: Bool?, $blob: Blob?, $vec: Vector(2)?, $names: [String],
-    $numbers: [I64]?, $days: [Date]?"""
+    $numbers: [I64]?, $days: [Date]?,
+    $rows: [{ name: String, title: String?, n: I64?, x: F64?, tags: [String]? }]"""
 
 _names = st.sampled_from(["ann", "bob", "cyd", "dov", "eve", "zed"])
 _dates = st.sampled_from(["1970-01-01", "1980-01-02", "-0044-03-15", "2024-02-29"])
+_records = st.fixed_dictionaries(
+    {"name": _names},
+    optional={
+        "title": st.none() | st.sampled_from(["", "Dr", "é☃"]),
+        "n": st.none() | st.integers(-1, 45) | st.just(2**40),
+        "x": st.none() | st.sampled_from([0.0, 1.5, 1e39]),
+        "tags": st.lists(_names, max_size=2),
+    },
+)
 _params: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {
         "i": st.none() | st.integers(-1, 45) | st.just(2**31),
@@ -36,6 +47,7 @@ _params: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "names": st.lists(_names, max_size=3),
         "numbers": st.none() | st.lists(st.integers(-2, 2), max_size=3),
         "days": st.none() | st.lists(_dates, max_size=2),
+        "rows": st.lists(_records, max_size=4),
     }
 )
 
@@ -230,6 +242,47 @@ def _match(draw: st.DrawFn) -> str:
     return f"match {{ {pattern} }} {' '.join(actions)}"
 
 
+# Values of properties that read a record.
+_RECORD_VALUES = {
+    "title": ["$r.title", 'coalesce($r.title, "none")', "$r.name"],
+    "age": ["$r.n", "$r.n + 1"],
+    "height": ["$r.x", "$r.n / $r.x"],
+    "weight": ["coalesce($r.x, 1.5)"],
+    "isOk": ["$r.n > 3"],
+    "tags": ["$r.tags", '$r.tags + ["z"]'],
+    "marks": ["[$j]", "if($r.n > 3, [1, 2], null)"],
+}
+
+
+@st.composite
+def _record_verb(draw: st.DrawFn) -> str:
+    verb = draw(st.sampled_from(["insert", "create", "replace", "upsert", "upsert"]))
+    kind = draw(st.sampled_from(["person", "person", "mentors", "slot", "note"]))
+    if kind == "mentors":
+        level = draw(st.sampled_from(["$r.n", "$i"]))
+        return f'{verb} Mentors {{ from: $r.name, to: "ann", level: {level} }}'
+    if kind == "slot":
+        return "upsert Slot { tenant: $r.name, slot: 1, x: coalesce(x, 0) + $r.n }"
+    if kind == "note":
+        return "insert Note { n: $r.n text: $r.title }"
+    names = draw(st.lists(st.sampled_from(sorted(_RECORD_VALUES)), max_size=3, unique=True))
+    names = [*names, *(["title"] if verb != "upsert" and "title" not in names else [])]
+    old = _OLD_VALUES if verb == "upsert" else {}
+    values = {name: 2 * _RECORD_VALUES[name] + _VALUES[name] + old.get(name, []) for name in names}
+    given = [f"{name}: {draw(st.sampled_from(values[name]))}" for name in names]
+    return f"{verb} Person {{ {', '.join(['name: $r.name', *given])} }}"
+
+
+_loops = st.builds(
+    lambda verbs: f"for $r in $rows {{ {' '.join(verbs)} }}",
+    st.lists(_record_verb(), min_size=1, max_size=3),
+)
+_looping_bodies = st.builds(
+    lambda before, loops, after: [*before, *loops, *after],
+    st.lists(_writes | _deletes, max_size=2),
+    st.lists(_loops, min_size=1, max_size=2),
+    st.lists(_writes | _deletes, max_size=2),
+)
 _bodies = (
     st.lists(_writes, min_size=1, max_size=6)
     | st.lists(_deletes, min_size=1, max_size=4)
@@ -261,12 +314,20 @@ def test_generated_matches_agree_with_the_model(steps: _Steps) -> None:
     _compare_with_model(steps, _LATE_IN_MATCHES)
 
 
+@pytest.mark.slow
+@given(st.lists(st.tuples(_looping_bodies, _params), min_size=1, max_size=6))
+def test_generated_loops_agree_with_the_model(steps: _Steps) -> None:
+    _compare_with_model(steps, _LATE_IN_MATCHES)
+
+
 def _compare_with_model(steps: _Steps, late: tuple[str, ...]) -> None:
     world = MutationWorld(SCHEMA, SEED)
     for statements, params in steps:
         text = f"query q({_PARAMS}) {{ {' '.join(statements)} }}"
         mutation, bound = world.compiled(text, params)
-        theirs = _refusal(partial(world.model.copy().mutate, mutation, bound, now=NOW))
+        records = read_records(mutation, params)
+        alone = world.model.copy()
+        theirs = _refusal(partial(alone.mutate, mutation, bound, now=NOW, records=records))
         if theirs is None:
             world.mutate(text, params)
         else:
