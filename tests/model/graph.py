@@ -92,9 +92,11 @@ class ModelGraph(Store):
                 for action in statement.actions:
                     done += act(after, action, rows, bound)
             elif isinstance(statement, typed.RowsWrite):
-                rows = [{statement.variable: each} for each in (records or {})[statement.parameter]]
-                for action in statement.actions:
-                    done += act(after, action, rows, bound)
+                rows = [
+                    {statement.variable: record} for record in (records or {})[statement.parameter]
+                ]
+                for each in statement.actions:
+                    done += act(after, each, rows, bound)
             else:
                 done = run(after, statement, bound)
             batches += done

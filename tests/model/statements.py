@@ -162,10 +162,17 @@ def _read_list(parameter: typed.RecordParameter, given: Mapping[str, Any]) -> li
     return records
 
 
-def act(graph: Store, action: typed.Action, rows: list[Row], params: Params) -> list[Batch]:
-    """One action on the rows of a pattern."""
+def act(
+    graph: Store,
+    action: typed.Action | typed.RecordAction,
+    rows: list[Row],
+    params: Params,
+) -> list[Batch]:
+    """One action on the rows of a pattern, or on records."""
     if isinstance(action, typed.WriteEach):
         return [_write_each(graph, action, rows, params)]
+    if isinstance(action, typed.UpdateEach | typed.DeleteEach):
+        return _act_on_named(graph, action, rows, params)
     batches: list[Batch] = []
     rows = [row for row in rows if row[action.variable]["@id"] is not None]
     for name in action.types:
@@ -184,6 +191,30 @@ def act(graph: Store, action: typed.Action, rows: list[Row], params: Params) -> 
         table.update({entity["@id"]: entity for entity in written})
         batches.append((type_, written))
     return batches
+
+
+def _act_on_named(
+    graph: Store,
+    action: typed.UpdateEach | typed.DeleteEach,
+    rows: list[Row],
+    params: Params,
+) -> list[Batch]:
+    """What is done to the entity that each record names, if there is one."""
+    type_: Type = (graph.catalog.edges if action.is_edge else graph.catalog.nodes)[action.type_name]
+    table, given, named = graph.table(type_), dict[str, Entity](), dict[str, Entity]()
+    for row in rows:
+        wanted = {each.property: At(row, params)(each.value) for each in action.identity}
+        for entity in table.values():
+            if None not in wanted.values() and wanted.items() <= entity.items():
+                named[entity["@id"]] = entity
+                if isinstance(action, typed.UpdateEach):
+                    at = At(row | {typed.ROW: entity}, params)
+                    _agree(type_, given, entity["@id"], _assigned(type_, action.assignments, at))
+    if isinstance(action, typed.DeleteEach):
+        return _delete(graph, type_, [named[id_] for id_ in sorted(named)])
+    written = [named[id_] | values for id_, values in given.items()]
+    table.update({entity["@id"]: entity for entity in written})
+    return [(type_, written)]
 
 
 def _write_each(graph: Store, action: typed.WriteEach, rows: list[Row], params: Params) -> Batch:

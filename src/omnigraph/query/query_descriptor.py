@@ -27,6 +27,7 @@ from omnigraph.query.typed_tree import (
     AggregateValue,
     Bm25Score,
     DeleteBound,
+    DeleteEach,
     DeleteEdges,
     DeleteNodes,
     InsertEdge,
@@ -38,6 +39,7 @@ from omnigraph.query.typed_tree import (
     Parameter,
     PatternWrite,
     PropertyValue,
+    RecordAction,
     RecordParameter,
     ResultType,
     RowsWrite,
@@ -45,6 +47,7 @@ from omnigraph.query.typed_tree import (
     Statement,
     SystemValue,
     UpdateBound,
+    UpdateEach,
     UpdateEdges,
     UpdateNodes,
     WriteEach,
@@ -276,8 +279,12 @@ def _iter_deleted(type_name: str, catalog: Catalog) -> Iterator[TypeUse]:
             yield TypeUse(True, edge.name)
 
 
-def _iter_action_writes(action: Action, catalog: Catalog) -> Iterator[TypeUse]:
+def _iter_action_writes(action: Action | RecordAction, catalog: Catalog) -> Iterator[TypeUse]:
     match action:
+        case DeleteEach(type_name, False):
+            yield from _iter_deleted(type_name, catalog)
+        case UpdateEach(type_name, is_edge) | DeleteEach(type_name, is_edge):
+            yield TypeUse(is_edge, type_name)
         case WriteEach(type_name, ends):
             yield TypeUse(ends is not None, type_name)
         case DeleteBound(_, types, False):

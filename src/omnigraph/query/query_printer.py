@@ -329,27 +329,22 @@ class _QueryPrinter:
         head = f"for ${write.variable.name} in ${write.source.name} {{"
         self.add_line(head, _head_span_of(write.span, write.statements), indent=1)
         for statement in write.statements:
-            self._print_insert(statement, indent=2)
+            self._print_mutation(statement, indent=2)
         self._print_closing("}", _last_span_of(write.span), indent=1)
 
-    def _print_insert(self, insert: Insert, *, indent: int = 1) -> None:
-        head = f"{insert.verb} {insert.type_name.text}"
-        ending = "", _last_span_of(insert.span)
-        self._print_assignments(insert, head, ending, insert.assignments, indent=indent)
-
-    def _print_mutation(self, mutation: Mutation) -> None:
+    def _print_mutation(self, mutation: Mutation, *, indent: int = 1) -> None:
         match mutation:
             case Delete(type_name, condition, span):
-                self.add_line(
-                    f"delete {type_name.text} where {print_expr(condition)}", span, indent=1
-                )
-            case Insert():
-                self._print_insert(mutation)
+                text = f"delete {type_name.text} where {print_expr(condition)}"
+                self.add_line(text, span, indent=indent)
+            case Insert(type_name, assignments, verb, span):
+                head, ending = f"{verb} {type_name.text}", ("", _last_span_of(span))
+                self._print_assignments(mutation, head, ending, assignments, indent=indent)
             case Update(type_name, assignments, condition, span):
                 closing = Span(condition.span.start, span.end)
-                tail = f" where {print_expr(condition)}"
+                ending = f" where {print_expr(condition)}", closing
                 head = f"update {type_name.text} set"
-                self._print_assignments(mutation, head, (tail, closing), assignments)
+                self._print_assignments(mutation, head, ending, assignments, indent=indent)
             case _:
                 assert_never(mutation)
 
@@ -439,7 +434,7 @@ def _needs_separator(clause: Clause, following: Clause) -> bool:
     return is_call or _STARTS_WITH_OPERATOR.match(text) is not None
 
 
-def _head_span_of(span: Span, members: Sequence[_Member | Clause | Parameter | Insert]) -> Span:
+def _head_span_of(span: Span, members: Sequence[_Member | Clause | Parameter | Mutation]) -> Span:
     """From the start of a construct to the first thing between its braces."""
     return Span(span.start, members[0].span.start if members else span.end)
 

@@ -131,12 +131,37 @@ class RecordParameter:
 
 
 @tree_node(frozen=True, slots=True)
+class UpdateEach:
+    """Assign to the entity that each row names, if there is one.
+
+    `identity` are the members of its key, or its `@id`, with what each row says they are.
+    """
+
+    type_name: str
+    is_edge: bool
+    identity: tuple[Assign, ...]
+    assignments: tuple[Assign, ...]
+
+
+@tree_node(frozen=True, slots=True)
+class DeleteEach:
+    """Delete the entity that each row names in the same way."""
+
+    type_name: str
+    is_edge: bool
+    identity: tuple[Assign, ...]
+
+
+RecordAction = WriteEach | UpdateEach | DeleteEach
+
+
+@tree_node(frozen=True, slots=True)
 class RowsWrite:
-    """Verbs that write an entity for each record; `variable` has the fields of the record."""
+    """What is done for each record; `variable` has the fields of the record."""
 
     variable: str
     parameter: str
-    actions: tuple[WriteEach, ...]
+    actions: tuple[RecordAction, ...]
 
 
 Statement = (

@@ -13,6 +13,7 @@ that breaks a rule of the schema is refused with its violations, and leaves no r
     value_faults       where an assigned expression has no value
     pattern_rows       the rows of a pattern on the image at the start of a statement
     pattern_writes     what actions write for those rows, column by column
+    record_writes      the entities that records name by a key
     deletions          what consecutive deletions of a mutation end
     matching_rows      the committed rows that the conditions of a statement match
     single_rows        what statements assign to single entities

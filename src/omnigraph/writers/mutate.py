@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -57,12 +57,14 @@ from omnigraph.writers.pattern_rows import (
 )
 from omnigraph.writers.pattern_writes import (
     collect_bound_ids,
+    collect_named_updates,
     collect_updates,
     collect_writes,
     compute_written_ids,
     list_old_properties,
 )
 from omnigraph.writers.pending_rows import PendingRows
+from omnigraph.writers.record_writes import find_named_entities, type_key_of
 from omnigraph.writers.validate import build_edge_reads
 
 _KEY_CELLS = (bool, int, float, str)
@@ -103,8 +105,8 @@ def run_mutation(
 ) -> MutationChange:
     """Run the statements of a mutation in order on a view; nothing is committed yet.
 
-    `records` are the parameters that are lists of records, by name. What the poll of the parameters
-    raises, between pieces of the work, ends the mutation.
+    What the poll of the parameters raises, between pieces of the work, ends the mutation. `records`
+    are the parameters that are lists of records, by name.
     """
     committed = CommittedState(view, keys, {})
     run = _MutationRun(mutation.statements, params, committed, (patterns, records))
@@ -146,9 +148,9 @@ class _MutationRun:
         committed: CommittedState,
         sources: tuple[PatternReads, Mapping[str, pa.Table]],
     ) -> None:
-        patterns, self._records = sources
         self._statements = statements
         self._view = committed.view
+        patterns, self._records = sources
         self._read_pattern = patterns.read
         self._plans = iter(patterns.plans)
         self._params = params
@@ -205,12 +207,13 @@ class _MutationRun:
         """Do each verb for all records, and then the next one."""
         table = self._records[write.parameter]
         names = [column_name_of(write.variable, name) for name in table.column_names]
-        rows = SourceRows(table.rename_columns(names))
         self._budget.spend_bytes(table.nbytes)
-        self._apply_actions(write.actions, rows)
+        self._apply_actions(write.actions, SourceRows(table.rename_columns(names)))
 
-    def _apply_actions(self, actions: Sequence[typed_tree.Action], rows: SourceRows) -> None:
-        """Do the actions of a statement, and count the entities that they touch."""
+    def _apply_actions(
+        self, actions: Iterable[typed_tree.Action | typed_tree.RecordAction], rows: SourceRows
+    ) -> None:
+        """Do actions on the same rows, one after the other."""
         touched: dict[TypeKey, list[pa.Array]] = {}
         for action in actions:
             for type_key, ids in self._apply_action(action, rows):
@@ -220,7 +223,7 @@ class _MutationRun:
             self._written[type_key.kind] += pc.count_distinct(pa.chunked_array(parts)).as_py()
 
     def _apply_action(
-        self, action: typed_tree.Action, rows: SourceRows
+        self, action: typed_tree.Action | typed_tree.RecordAction, rows: SourceRows
     ) -> Iterator[tuple[TypeKey, pa.Array]]:
         """Do one action; the entities that it touches, by their type."""
         match action:
@@ -229,10 +232,12 @@ class _MutationRun:
                     pending = self._get_pending(found.type_key)
                     yield found.type_key, pending.assign_columns(found.ids, found.columns)
             case typed_tree.DeleteBound():
-                self._deletions = Deletions(self._view, self._budget, dict(self._pending))
-                for type_key, ids in collect_bound_ids(action, rows):
-                    self._deletions.delete_ids(type_key, ids)
-                yield from self._delete_found()
+                yield from self._delete_ids(collect_bound_ids(action, rows))
+            case typed_tree.DeleteEach():
+                ids, _ = find_named_entities(action, rows, self._view, self._params)
+                yield from self._delete_ids([(type_key_of(action), ids.unique())])
+            case typed_tree.UpdateEach():
+                yield type_key_of(action), self._update_named(action, rows)
             case typed_tree.WriteEach(verb=verb):
                 seen = self._join_old_rows(action, rows)
                 found = collect_writes(action, seen, self._view, self._params)
@@ -245,17 +250,46 @@ class _MutationRun:
         self, action: typed_tree.WriteEach, rows: SourceRows
     ) -> SourceRows | RowsWithOld:
         """The rows, and beside them the entities as they are, if values read those."""
-        properties = list_old_properties(action)
-        if properties is None or not rows.num_rows:
+        if list_old_properties(action) is None or not rows.num_rows:
             return rows
-        kind = TypeKind.NODE if action.ends is None else TypeKind.EDGE
-        type_key = TypeKey(kind, action.type_name)
+        ids = compute_written_ids(action, rows, self._view, self._params)
+        return self._read_old_rows(action, ids, rows)[0]
+
+    def _read_old_rows(
+        self,
+        action: typed_tree.WriteEach | typed_tree.UpdateEach,
+        ids: pa.Array,
+        rows: SourceRows,
+    ) -> tuple[RowsWithOld, pa.Array]:
+        """Rows beside the entities of their ids as they are, and which of these there are."""
+        type_key = type_key_of(action)
         shape = self._view.get_shape(type_key)
-        ids = compute_written_ids(action, rows, self._view, self._params).dictionary_encode()
-        columns = [shape.columns[name] for name in properties]
-        ends = [name for name in (SOURCE_COLUMN, TARGET_COLUMN) if kind is TypeKind.EDGE]
-        old = self._get_pending(type_key).read_rows(ids.dictionary, [*columns, *ends])
-        return RowsWithOld(rows, TypeRows(old.take(ids.indices), shape))
+        columns = [shape.columns[name] for name in list_old_properties(action) or ()]
+        ends = (SOURCE_COLUMN, TARGET_COLUMN) if type_key.kind is TypeKind.EDGE else ()
+        distinct = ids.dictionary_encode()
+        pending = self._get_pending(type_key)
+        old, is_there = pending.read_rows(distinct.dictionary, [*columns, *ends])
+        joined = RowsWithOld(rows, TypeRows(old.take(distinct.indices), shape))
+        return joined, pa.array(is_there).take(distinct.indices)
+
+    def _update_named(self, action: typed_tree.UpdateEach, rows: SourceRows) -> pa.Array:
+        """Assign to the entities that records name, as far as they exist; their ids."""
+        type_key = type_key_of(action)
+        ids, rows = find_named_entities(action, rows, self._view, self._params)
+        self._reads.append({str(type_key): ReadSet(ids=IdSet(ids.unique()))})
+        _, is_there = self._read_old_rows(action, ids, rows)
+        ids, rows = ids.filter(is_there), SourceRows(rows.table.filter(is_there))
+        seen, _ = self._read_old_rows(action, ids, rows)
+        found = collect_named_updates(action, ids, seen, self._view, self._params)
+        return self._get_pending(type_key).assign_columns(found.ids, found.columns)
+
+    def _delete_ids(
+        self, found: Iterable[tuple[TypeKey, pa.Array]]
+    ) -> Iterator[tuple[TypeKey, pa.Array]]:
+        self._deletions = Deletions(self._view, self._budget, dict(self._pending))
+        for type_key, ids in found:
+            self._deletions.delete_ids(type_key, ids)
+        yield from self._delete_found()
 
     def _delete_matching(self, type_key: TypeKey, conditions: Sequence[typed_tree.Expr]) -> None:
         if self._deletions is None:
@@ -281,13 +315,12 @@ class _MutationRun:
     def build_result(self, mutation: typed_tree.Mutation) -> MutationChange:
         """What all statements did together."""
         self._finish_deletions()
-        inserts = (typed_tree.InsertNode, typed_tree.InsertEdge, typed_tree.RowsWrite)
         return MutationChange(
             change=self._build_change(),
             nodes=self._written[TypeKind.NODE],
             edges=self._written[TypeKind.EDGE],
             reads=unite_footprints([*self._reads, *self._iter_shared_reads()]),
-            is_insert_only=all(isinstance(each, inserts) for each in mutation.statements),
+            is_insert_only=all(map(_is_insert, mutation.statements)),
         )
 
     def _build_change(self) -> GraphChange:
@@ -413,6 +446,13 @@ def _build_shared_reads(column: str, shared: SharedRows) -> ReadSet:
     if column in (SOURCE_COLUMN, TARGET_COLUMN):
         return build_edge_reads(column, pa.array(map(str, shared.values), pa.utf8()))
     return WHOLE
+
+
+def _is_insert(statement: typed_tree.Statement) -> bool:
+    """Whether a statement only writes entities, by any verb."""
+    if isinstance(statement, typed_tree.RowsWrite):
+        return all(isinstance(each, typed_tree.WriteEach) for each in statement.actions)
+    return isinstance(statement, typed_tree.InsertNode | typed_tree.InsertEdge)
 
 
 def _derive_entity_id(

@@ -55,6 +55,18 @@ def collect_updates(
         yield _make_distinct(type_key, ids, values, shape)
 
 
+def collect_named_updates(
+    action: typed_tree.UpdateEach, ids: pa.Array, rows: RowsWithOld, view: View, params: Params
+) -> EntityValues:
+    """What an update assigns to the entities that rows name by their ids, each once."""
+    type_key = TypeKey(TypeKind.EDGE if action.is_edge else TypeKind.NODE, action.type_name)
+    values = {
+        assign.property: _compute_values(assign, type_key, rows, (view, params, ids))
+        for assign in action.assignments
+    }
+    return _make_distinct(type_key, ids, values, view.get_shape(type_key))
+
+
 def collect_bound_ids(
     action: typed_tree.DeleteBound, rows: SourceRows
 ) -> Iterator[tuple[TypeKey, pa.Array]]:
@@ -63,7 +75,9 @@ def collect_bound_ids(
         yield type_key, own.get_system_field(action.variable, SystemName.ID).unique()
 
 
-def list_old_properties(action: typed_tree.WriteEach) -> frozenset[str] | None:
+def list_old_properties(
+    action: typed_tree.WriteEach | typed_tree.UpdateEach,
+) -> frozenset[str] | None:
     """The properties that values read of the entities they are for; None if they read nothing."""
     parts = [part for each in action.assignments for part in iter_subexpressions(each.value)]
     read = [

@@ -120,12 +120,12 @@ class PendingRows:
             require_complete(self._type, {names.get(column, column) for column in columns})
         self._write_batch(self._put_columns(rows, ids, columns))
 
-    def read_rows(self, ids: pa.Array, columns: Collection[str]) -> pa.Table:
-        """Some columns of entities as they are, in this order: null where there is none."""
+    def read_rows(self, ids: pa.Array, columns: Collection[str]) -> tuple[pa.Table, _Mask]:
+        """Some columns of entities as they are, in this order, and which of them there are."""
         self._flush_single()
         others = {name for name in self._shape.schema.names if name not in columns}
-        rows, _ = self._align_rows(ids, others, is_written=False)
-        return self._put_columns(rows, ids, {})
+        rows, is_there = self._align_rows(ids, others, is_written=False)
+        return self._put_columns(rows, ids, {}), is_there
 
     def _put_columns(
         self, rows: pa.Table, ids: pa.Array, columns: Mapping[str, pa.Array]

@@ -258,12 +258,11 @@ mutations = st.one_of(
     st.builds(ast.Update, type_names, assignments, conditions),
     st.builds(ast.Delete, type_names, conditions),
 )
-inserts = st.builds(ast.Insert, type_names, assignments)
 row_loops = st.builds(
     ast.RowsWrite,
     variables,
     variables,
-    st.lists(inserts, min_size=1, max_size=2).map(tuple),
+    st.lists(mutations, min_size=1, max_size=2).map(tuple),
 )
 value_types = st.one_of(
     st.builds(ScalarType, st.sampled_from(DECLARED_SCALARS)),

@@ -273,9 +273,35 @@ def _record_verb(draw: st.DrawFn) -> str:
     return f"{verb} Person {{ {', '.join(['name: $r.name', *given])} }}"
 
 
+@st.composite
+def _record_update(draw: st.DrawFn) -> str:
+    names = draw(st.lists(st.sampled_from(sorted(_RECORD_VALUES)), max_size=3, unique=True))
+    values = {name: _RECORD_VALUES[name] + _OLD_VALUES.get(name, []) for name in [*names, "title"]}
+    given = [f"{name}: {draw(st.sampled_from(values[name]))}" for name in values]
+    where = draw(st.sampled_from(["name = $r.name", "$r.title = name", "@id = $r.name"]))
+    return f"update Person set {{ {', '.join(given)} }} where {where}"
+
+
+_record_statements = st.one_of(
+    _record_verb(),
+    _record_verb(),
+    _record_update(),
+    st.sampled_from(
+        [
+            'update Mentors set { level: level + $r.n } where from = $r.name and to = "ann"',
+            "update Slot set { x: $r.n } where slot = $r.n and tenant = $r.name",
+            "update Slot set { x: coalesce(x, 0) + 1 } where slot = $r.x and tenant = $s",
+            "delete Person where name = $r.title",
+            "delete Person where @id = $r.name",
+            'delete Mentors where @src = $r.name and @dst = "ann"',
+            "delete Slot where tenant = $r.name and slot = $r.n + 1",
+            "delete Note where @id = $r.name",
+        ]
+    ),
+)
 _loops = st.builds(
-    lambda verbs: f"for $r in $rows {{ {' '.join(verbs)} }}",
-    st.lists(_record_verb(), min_size=1, max_size=3),
+    lambda statements: f"for $r in $rows {{ {' '.join(statements)} }}",
+    st.lists(_record_statements, min_size=1, max_size=3),
 )
 _looping_bodies = st.builds(
     lambda before, loops, after: [*before, *loops, *after],

@@ -167,7 +167,7 @@ class RowsWrite:
 
     variable: Variable
     source: Variable
-    statements: tuple[Insert, ...]
+    statements: tuple[Mutation, ...]
     span: Span = field(default=NO_SPAN, compare=False)
 
 

@@ -10,6 +10,7 @@ from omnigraph.query.check.check_assignments import (
     check_assignments,
     check_complete,
     find_type,
+    refuse_assigned_keys,
     require_key,
 )
 from omnigraph.query.check.check_context import CheckContext
@@ -121,15 +122,7 @@ def _check_bound_values(
     update: ast.UpdateVariable,
     type_: NodeType | EdgeType,
 ) -> tuple[typed_tree.Assign, ...]:
-    for assignment in update.assignments:
-        name = assignment.property
-        if name.text in (type_.key or ()):
-            context.report_error(
-                "T11",
-                name.span,
-                f"cannot update @key property '{name.text}' of {type_.name}",
-                hint="delete the entity and create it under its new key",
-            )
+    refuse_assigned_keys(context, update.assignments, type_)
     leaf = leaf_of(context, scope, _VALUE)
     return check_assignments(context, update.assignments, type_, leaf=leaf, may_compute_key=True)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 
 from omnigraph.lang.source_text import Span
@@ -53,6 +53,21 @@ def require_key(context: CheckContext, insert: ast.Insert, type_: NodeType | Edg
             f"'{insert.verb}' needs a type with a key, and {type_.name} has none",
             hint="write 'insert' for a new entity, or 'update … where' for those that exist",
         )
+
+
+def refuse_assigned_keys(
+    context: CheckContext,
+    assignments: Iterable[ast.Assignment],
+    type_: NodeType | EdgeType,
+    *,
+    hint: str = "delete the entity and create it under its new key",
+) -> None:
+    """Report an update of what identifies an entity."""
+    for assignment in assignments:
+        name = assignment.property
+        if name.text in (type_.key or ()):
+            message = f"cannot update @key property '{name.text}' of {type_.name}"
+            context.report_error("T11", name.span, message, hint=hint)
 
 
 def check_assignments(

@@ -13,6 +13,7 @@ from omnigraph.query.check.check_assignments import (
     check_assignments,
     check_complete,
     find_type,
+    refuse_assigned_keys,
     require_key,
 )
 from omnigraph.query.check.check_context import CheckContext
@@ -155,15 +156,8 @@ def _check_update(
         )
         return None
     errors_before = context.errors
-    for assignment in update.assignments:
-        name = assignment.property
-        if name.text in (target.key or ()):
-            context.report_error(
-                "T11",
-                name.span,
-                f"cannot update @key property '{name.text}' of {target.name}",
-                hint="delete the node and insert it under its new key",
-            )
+    hint = "delete the node and insert it under its new key"
+    refuse_assigned_keys(context, update.assignments, target, hint=hint)
     leaf = None if context.is_strict else _make_old_leaf(context, target)
     assignments = check_assignments(context, update.assignments, target, leaf=leaf)
     condition = _check_where(context, target, update.condition)

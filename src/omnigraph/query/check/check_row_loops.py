@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final, assert_never
 
 from omnigraph.query import ast, typed_tree
 from omnigraph.query.ast import WriteVerb
@@ -11,13 +12,21 @@ from omnigraph.query.check.check_assignments import (
     check_assignments,
     check_complete,
     find_type,
+    refuse_assigned_keys,
     require_key,
 )
 from omnigraph.query.check.check_context import CheckContext
-from omnigraph.query.check.check_expressions import Leaf, LeafExpr, make_constant_leaf
+from omnigraph.query.check.check_expressions import (
+    Leaf,
+    LeafExpr,
+    check_expression,
+    make_constant_leaf,
+)
 from omnigraph.query.check.check_own_fields import check_own_leaf
 from omnigraph.query.tree_walk import variables_of
 from omnigraph.schema.catalog import EdgeType, NodeType
+
+ID_NAME: Final = "@id"
 
 
 def declare_records(
@@ -88,7 +97,7 @@ def check_row_loop(context: CheckContext, write: ast.RowsWrite) -> typed_tree.Ro
     if record is None or context.errors > errors_before:
         return None
     leaf = _make_record_leaf(context, variable.name, record)
-    actions = [_check_verb(context, each, leaf, variable.name) for each in write.statements]
+    actions = [_check_statement(context, each, leaf, variable.name) for each in write.statements]
     known = tuple(each for each in actions if each is not None)
     return typed_tree.RowsWrite(variable.name, source, known)
 
@@ -150,14 +159,74 @@ def _refuse_own_keys(
             context.report_error("T45", spans[each.property], message)
 
 
-def _check_verb(
-    context: CheckContext, insert: ast.Insert, leaf: Leaf, variable: str
-) -> typed_tree.WriteEach | None:
-    target: NodeType | EdgeType | None = find_type(context, insert.type_name)
+def _check_statement(
+    context: CheckContext, statement: ast.Mutation, leaf: Leaf, variable: str
+) -> typed_tree.RecordAction | None:
+    target = find_type(context, statement.type_name)
     if target is None:
         return None
-    if insert.verb is WriteVerb.UPSERT:
-        leaf = _join_own_leaf(context, leaf, variable, target)
+    own_leaf = _join_own_leaf(context, leaf, variable, target)
+    match statement:
+        case ast.Insert(verb=verb):
+            used = own_leaf if verb is WriteVerb.UPSERT else leaf
+            return _check_verb(context, statement, used, target)
+        case ast.Update(assignments=given):
+            identity = _check_identity(context, statement.condition, own_leaf, target)
+            refuse_assigned_keys(context, given, target)
+            errors_before = context.errors
+            values = check_assignments(context, given, target, leaf=own_leaf)
+            if identity is None or context.errors > errors_before:
+                return None
+            is_edge = isinstance(target, EdgeType)
+            return typed_tree.UpdateEach(target.name, is_edge, identity, values)
+        case ast.Delete(condition=condition):
+            identity = _check_identity(context, condition, own_leaf, target)
+            if identity is None:
+                return None
+            is_edge = isinstance(target, EdgeType)
+            return typed_tree.DeleteEach(target.name, is_edge, identity)
+        case _:
+            assert_never(statement)
+
+
+def _check_identity(
+    context: CheckContext, condition: ast.Expr, leaf: Leaf, type_: NodeType | EdgeType
+) -> tuple[typed_tree.Assign, ...] | None:
+    """What a condition says that all members of a key are, or the id."""
+    value = check_expression(context, condition, leaf)
+    if value is None:
+        return None
+    tests = value.operands if isinstance(value, typed_tree.AllOf) else (value,)
+    found = [_find_member(each) for each in tests]
+    identity = tuple(each for each in found if each is not None)
+    names = [each.property for each in identity]
+    key = list(type_.key or ())
+    if len(identity) == len(found) and sorted(names) in (sorted(key), [ID_NAME]):
+        return identity
+    wanted = " and ".join(f"{name} = …" for name in (key or [ID_NAME]))
+    message = f"in a 'for', 'where' names one entity of {type_.name} by its key"
+    context.report_error("T122", condition.span, message, hint=f"write {wanted}")
+    return None
+
+
+def _find_member(test: typed_tree.Expr) -> typed_tree.Assign | None:
+    """`member = value` or `value = member`, where the value does not read the entity."""
+    if not isinstance(test, typed_tree.Compare) or test.op is not ast.CompareOp.EQ:
+        return None
+    for own, other in ((test.left, test.right), (test.right, test.left)):
+        if typed_tree.ROW in variables_of(other):
+            continue
+        match own:
+            case typed_tree.PropertyValue(typed_tree.ROW, name):
+                return typed_tree.Assign(name, other)
+            case typed_tree.SystemValue(typed_tree.ROW, name):
+                return typed_tree.Assign(f"@{name}", other)
+    return None
+
+
+def _check_verb(
+    context: CheckContext, insert: ast.Insert, leaf: Leaf, target: NodeType | EdgeType
+) -> typed_tree.WriteEach | None:
     require_key(context, insert, target)
     ends = ENDS if isinstance(target, EdgeType) else {}
     errors_before = context.errors

@@ -34,7 +34,7 @@ from omnigraph.query.parser.parse_reads import (
     parse_read,
     parse_stages,
 )
-from omnigraph.query.parser.parse_row_loops import is_at_row_loop, parse_row_loop
+from omnigraph.query.parser.parse_row_loops import MUTATION_WORDS, is_at_row_loop, parse_row_loop
 from omnigraph.query.parser.query_cursor import QueryCursor
 from omnigraph.schema.ast import Name
 
@@ -45,7 +45,6 @@ _NULL_HINT = "pass a parameter of a nullable type, such as $value: String?"
 _ASSIGNED_HINT = "values are assigned in braces: { name: value }"
 _WHERE_HINT = "for all entities: match { $x: Type } and then update $x set { … } or delete $x"
 _VERBS = {verb.value: verb for verb in WriteVerb}
-MUTATION_WORDS = frozenset({*_VERBS, "update", "delete"})
 
 
 def parse_query(cursor: QueryCursor) -> Query | None:

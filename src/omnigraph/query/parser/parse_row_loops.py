@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from omnigraph.lang.lexer import TokenKind
-from omnigraph.query.ast import Insert, Mutation, RowsWrite
+from omnigraph.query.ast import Mutation, RowsWrite, WriteVerb
 from omnigraph.query.parser.parse_literals import parse_variable
 from omnigraph.query.parser.query_cursor import QueryCursor
 
-_HINT = "update and delete entities by a 'match', or write them with 'upsert' or 'replace'"
+MUTATION_WORDS = frozenset({*WriteVerb, "update", "delete"})
 
 
 def is_at_row_loop(cursor: QueryCursor) -> bool:
@@ -27,13 +27,10 @@ def parse_row_loop(
     cursor.expect("in", what="'in' and a parameter with records")
     source = parse_variable(cursor, "a parameter with records")
 
-    def parse_statement(cursor: QueryCursor) -> Insert:
-        statement = cursor.token
-        if not cursor.is_at("insert", "create", "upsert", "replace"):
-            cursor.fail("'insert', 'create', 'upsert' or 'replace', or '}'", hint=_HINT)
-        found = parse_mutation(cursor)
-        assert isinstance(found, Insert), f"{statement.text} makes an entity"
-        return found
+    def parse_statement(cursor: QueryCursor) -> Mutation:
+        if not cursor.is_at(*MUTATION_WORDS):
+            cursor.fail("'upsert', 'update', 'delete' or another statement, or '}'")
+        return parse_mutation(cursor)
 
     owner = f"'for ${variable.name} in ${source.name}'"
     opening, errors_before = cursor.token, cursor.error_count
