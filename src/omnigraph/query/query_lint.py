@@ -10,20 +10,29 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from omnigraph.lang.diagnostic_views import describe_diagnostic
 from omnigraph.lang.diagnostics import DIAGNOSTICS_MAX, Collector, Diagnostic, Severity
 from omnigraph.lang.lexer import Mode
 from omnigraph.lang.source_text import Source, Span
-from omnigraph.query.ast import File, Insert, MutationBody, Query, Update, WriteVerb
+from omnigraph.query.ast import File, Insert, MutationBody, Query, RowsWrite, Update, WriteVerb
 from omnigraph.query.check import check_query
 from omnigraph.query.parser import parse_query_file
 from omnigraph.query.query_compiler import check_query_names
 from omnigraph.query.query_descriptor import Descriptor, describe_query
 from omnigraph.query.query_settings import check_settings
 from omnigraph.query.typed_reads import CheckedQuery
-from omnigraph.query.typed_tree import InsertNode, Mutation, UpdateNodes
+from omnigraph.query.typed_tree import (
+    InsertNode,
+    Mutation,
+    RecordAction,
+    Statement,
+    UpdateEach,
+    UpdateNodes,
+    WriteEach,
+)
+from omnigraph.query.typed_tree import RowsWrite as RecordsWrite
 from omnigraph.schema.catalog import Catalog, NodeType
 
 # Of the properties that an insert may clear.
@@ -290,8 +299,8 @@ def _lint_mutation(query: Query, collector: Collector) -> None:
 
 def _lint_inserts(body: MutationBody, catalog: Catalog, collector: Collector) -> None:
     """Inserts that clear properties of an entity that has the same key already."""
-    for each in body.mutations:
-        if not isinstance(each, Insert) or each.verb is not WriteVerb.INSERT:
+    for each in _iter_inserts(body):
+        if each.verb is not WriteVerb.INSERT:
             continue
         name = each.type_name.text
         type_ = catalog.nodes.get(name) or catalog.edges.get(name)
@@ -309,6 +318,13 @@ def _lint_inserts(body: MutationBody, catalog: Catalog, collector: Collector) ->
             )
 
 
+def _iter_inserts(body: MutationBody) -> Iterator[Insert]:
+    for each in body.mutations:
+        for statement in each.statements if isinstance(each, RowsWrite) else (each,):
+            if isinstance(statement, Insert):
+                yield statement
+
+
 # ---- properties that no update sets ----
 
 
@@ -322,9 +338,8 @@ def _find_unset_properties(
             for statement in result.checked.statements:
                 if isinstance(statement, UpdateNodes):
                     updates[statement.type_name].append((result.query, statement))
-                elif isinstance(statement, InsertNode) and statement.verb is WriteVerb.UPSERT:
-                    given = (each.property for each in statement.assignments)
-                    patched[statement.type_name].update(given)
+                for name, each in _iter_patched(statement):
+                    patched[name].add(each)
     for type_name, found in updates.items():
         names = tuple(sorted({query.name.text for query, _ in found}))
         assigned = {each.property for _, update in found for each in update.assignments}
@@ -335,6 +350,21 @@ def _find_unset_properties(
                 message = f"{type_name}.{name} exists in schema but no update query sets it"
                 diagnostic = Diagnostic("L201", Severity.WARNING, message, span, source)
                 yield LintFinding(diagnostic, type_name, name, names)
+
+
+def _iter_patched(statement: Statement) -> Iterator[tuple[str, str]]:
+    """The properties, by type, that verbs and records assign to entities which keep others."""
+    match statement:
+        case InsertNode(name, values, WriteVerb.UPSERT):
+            yield from ((name, each.property) for each in values)
+        case RecordsWrite(actions=actions):
+            for action in actions:
+                if isinstance(action, UpdateEach) or _is_upsert(action):
+                    yield from ((action.type_name, each.property) for each in action.assignments)
+
+
+def _is_upsert(action: RecordAction) -> TypeGuard[WriteEach]:
+    return isinstance(action, WriteEach) and action.verb is WriteVerb.UPSERT
 
 
 def _iter_updatable(node: NodeType) -> Iterator[str]:
