@@ -173,19 +173,18 @@ def _close_body(cursor: QueryCursor, name: Name, body: ReadBody | MutationBody |
 
 
 def _parse_mutations(cursor: QueryCursor, first: PatternWrite | None = None) -> MutationBody:
-    mutations: list[MutationStatement] = [first or _parse_statement(cursor)]
-    while cursor.is_at("match", "with", *MUTATION_WORDS) or is_at_row_loop(cursor):
-        mutations.append(_parse_statement(cursor))
-    return MutationBody(tuple(mutations))
-
-
-def _parse_statement(cursor: QueryCursor) -> MutationStatement:
-    if cursor.is_at("match", "with"):
-        start = cursor.token.start
-        return _parse_actions(cursor, parse_stages(cursor), start)
-    if is_at_row_loop(cursor):
-        return parse_row_loop(cursor, parse_mutation)
-    return parse_mutation(cursor)
+    mutations: list[MutationStatement] = [] if first is None else [first]
+    while True:
+        # Most statements are plain, and there may be very many of them.
+        if cursor.is_at(*MUTATION_WORDS):
+            mutations.append(parse_mutation(cursor))
+        elif cursor.is_at("match", "with"):
+            start = cursor.token.start
+            mutations.append(_parse_actions(cursor, parse_stages(cursor), start))
+        elif is_at_row_loop(cursor):
+            mutations.append(parse_row_loop(cursor, parse_mutation))
+        else:
+            return MutationBody(tuple(mutations))
 
 
 def _parse_staged(cursor: QueryCursor) -> ReadBody | MutationBody:
