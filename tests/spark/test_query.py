@@ -110,6 +110,16 @@ QUERIES = {
           order { $p.serial desc } limit 9 }""",
     "a key": 'query q() { match { $p: Person { name: "p7" } } return { $p.name, $p.score } }',
     "text": 'query q() { match { $p: Person  search($p.bio, "tea") } return { $p.name } }',
+    "rows that may lack a node": """
+        query q() {
+          match {
+            $p: Person
+            optional { $p $w:likes $x  $x.age > 2 }
+            each { $p knows $y }
+            $x is null or $x.score > 3.0
+          }
+          return { $p.name, $x, $w.@id as w, count(*) as n, count($x) as m, max($y.age) as a }
+          order { w desc, $p.name } }""",
     "groups": """
         query q() {
           match { $p: Person }
@@ -210,6 +220,24 @@ def test_stages_are_refused_before_spark_is_asked(graph: Graph, text: str, what:
     read = prepared(graph, f"query q() {{ {text} }}")
     with pytest.raises(EngineUnsupportedError, match=what):
         run_query(get_session, read.plan, read.view, read.params, now=read.now)
+
+
+@pytest.mark.parametrize(
+    ("clauses", "what"),
+    [
+        ("optional { $p knows $x } limit 1", "with a limit"),
+        ("optional { $p knows $x }  not { $x knows $y }", "may leave out"),
+        ("for $n in [1, 2]", "'for'"),
+        ("let $n = count { $p knows $x }", "a block in an expression"),
+    ],
+)
+def test_what_only_this_process_runs_is_refused(
+    graph: Graph, spark: SparkSession, clauses: str, what: str
+) -> None:
+    item = "$n" if "$n" in clauses else "$x.name"
+    text = f"query q() {{ match {{ $p: Person  {clauses} }} return {{ $p.name, {item} }} }}"
+    with pytest.raises(EngineUnsupportedError, match=what):
+        on_spark(spark, prepared(graph, text), SizeThresholds())
 
 
 def test_the_edges_of_a_selection_are_counted_on_spark(graph: Graph, spark: SparkSession) -> None:

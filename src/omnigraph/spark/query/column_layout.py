@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from omnigraph.query import logical_plan as plans
 from omnigraph.query.tree_walk import (
+    BLOCKS,
     bound_variables_of,
     chain_of,
     expressions_of,
@@ -125,7 +126,7 @@ class Layout:
                 found.add(self.variables[operator.source].id)
                 if operator.target_is_bound:
                     found.add(self.variables[operator.target].id)
-            case plans.Exists() | plans.CompareBlock():
+            case plans.Exists() | plans.CompareBlock() | plans.Lateral():
                 found |= self._collect_block_columns(operator)
             case plans.Project() | plans.Aggregate():
                 for column in operator.columns:
@@ -136,7 +137,9 @@ class Layout:
                 pass
         return frozenset(found.difference(*map(self.columns_of, bound_variables_of(operator))))
 
-    def _collect_block_columns(self, operator: plans.Exists | plans.CompareBlock) -> set[str]:
+    def _collect_block_columns(
+        self, operator: plans.Exists | plans.CompareBlock | plans.Lateral
+    ) -> set[str]:
         chain = chain_of(operator.block)
         found = {
             self.field_of(each).column for each in self.identity_of(used_variables_of(operator))
@@ -149,7 +152,7 @@ class Layout:
 
 
 def _iter_argument_columns(
-    layout: Layout, operator: plans.Exists | plans.CompareBlock
+    layout: Layout, operator: plans.Exists | plans.CompareBlock | plans.Lateral
 ) -> Iterator[frozenset[str]]:
     if isinstance(operator, plans.CompareBlock) and operator.argument is not None:
         yield layout.collect_read_columns(operator.argument)
@@ -204,7 +207,7 @@ def _build_variable(
 def _iter_operators(root: plans.Operator) -> Iterator[plans.Operator]:
     for operator in chain_of(root):
         yield operator
-        if isinstance(operator, plans.Exists | plans.CompareBlock):
+        if isinstance(operator, BLOCKS):
             yield from _iter_operators(operator.block)
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.query.ast import AggregateFunction, CompareOp
-from omnigraph.query.typed_tree import Expr, NodeValue, SystemValue, Value
+from omnigraph.query.typed_tree import Expr, Value, is_never_null
 from omnigraph.rows.columns import arrow_type_of
 from omnigraph.rows.comparison import compare_constant, flatten_chunks, to_numpy
 from omnigraph.rows.evaluator import Params, evaluate_column
@@ -122,8 +122,8 @@ class PartialAggregation:
         self, measure: Measure, rows: FrameRows, groups: Groups
     ) -> dict[str, pa.Array]:
         counts = pa.array(np.bincount(groups.of_row, minlength=groups.count), pa.int64())
-        is_never_null = isinstance(measure.argument, NodeValue | SystemValue | None)
-        if is_never_null and measure.function is AggregateFunction.COUNT:
+        is_counted = measure.argument is None or is_never_null(measure.argument)
+        if is_counted and measure.function is AggregateFunction.COUNT:
             return {measure.count.column: counts}
         assert measure.argument is not None
         values = evaluate_column(measure.argument, rows, self.params)

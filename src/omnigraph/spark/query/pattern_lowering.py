@@ -12,7 +12,7 @@ from omnigraph.execution.query_budget import Budget
 from omnigraph.query import logical_plan as plans
 from omnigraph.query.ast import AggregateFunction, CompareOp
 from omnigraph.query.logical_plan import CompareBlock, Exists
-from omnigraph.query.tree_walk import chain_of, used_variables_of
+from omnigraph.query.tree_walk import bound_variables_of, chain_of, used_variables_of
 from omnigraph.query.typed_tree import Compare, Expr, SystemName, SystemValue
 from omnigraph.rows.columns import arrow_type_of
 from omnigraph.rows.comparison import (
@@ -106,6 +106,9 @@ class PatternLowering:
                 return expand_frame(self, operator, frame, live)
             case plans.Exists() | plans.CompareBlock():
                 return filter_by_block(self, operator, frame or self.make_single_row(), live)
+            case plans.Lateral():
+                assert frame is not None, "a lateral block is about a row"
+                return join_block(self, operator, frame, live)
             case _:
                 raise AssertionError(f"{type(operator).__name__} is not part of a pattern")
 
@@ -191,20 +194,44 @@ class PatternLowering:
         return self._map_physical_columns(variable, key, fields), constants
 
 
+def join_block(
+    lowering: PatternLowering, op: plans.Lateral, frame: Frame, live: frozenset[str]
+) -> Frame:
+    """The rows with those of a block, which is matched once for equal outer variables."""
+    layout = lowering.builder.layout
+    frame, outer, identity = _select_outer(lowering, op, frame)
+    on = [layout.field_of(each).column for each in identity]
+    own = frozenset().union(*map(layout.columns_of, bound_variables_of(op)))
+    needed = frozenset(on) | (own & live)
+    inner = lowering.lower_chain(chain_of(op.block)[1:], outer, needed).select_columns(needed)
+    how = "left" if op.is_optional else "inner"
+    return frame.join(inner, on, how=how).select_columns(live)
+
+
+def _select_outer(
+    lowering: PatternLowering, op: Exists | CompareBlock | plans.Lateral, frame: Frame
+) -> tuple[Frame, Frame, tuple[SystemValue, ...]]:
+    """The rows around a block, each of what it reads of them once, and what identifies that."""
+    layout = lowering.builder.layout
+    identity = layout.identity_of(used_variables_of(op))
+    if frame.scans is None:
+        # Read twice: for the block, and for the rows around it.
+        frame = lowering.builder.persist(frame)
+    if not identity:
+        return frame, lowering.make_single_row(), identity
+    on = [layout.field_of(each).column for each in identity]
+    once = frame.select_columns(layout.collect_needed_columns(op))
+    outer = Frame(once.data.dropDuplicates(on), once.fields, is_small=once.is_small)
+    return frame, outer, identity
+
+
 def filter_by_block(
     lowering: PatternLowering, op: Exists | CompareBlock, frame: Frame, live: frozenset[str]
 ) -> Frame:
     """The rows for which a block passes."""
     layout, workshop = lowering.builder.layout, lowering.builder
-    identity = layout.identity_of(used_variables_of(op))
-    if frame.scans is None:
-        # Read twice: for the block, and for the rows that pass.
-        frame = workshop.persist(frame)
+    frame, outer, identity = _select_outer(lowering, op, frame)
     on = [layout.field_of(each).column for each in identity]
-    outer = lowering.make_single_row()
-    if identity:
-        once = frame.select_columns(layout.collect_needed_columns(op))
-        outer = Frame(once.data.dropDuplicates(on), once.fields, is_small=once.is_small)
     match op:
         case Exists(is_negated=is_negated):
             inner = lowering.lower_chain(chain_of(op.block)[1:], outer, frozenset(on))

@@ -155,7 +155,7 @@ class Frame:
         """The rows with those of another frame that have equal values in some columns."""
         data = self.data.join(other.hinted, list(on), how)
         fields = self.fields
-        if how == "inner":
+        if how in ("inner", "left"):
             fields = (*fields, *(each for each in other.fields if each.column not in on))
         return Frame(data.select(*(each.column for each in fields)), fields)
 

@@ -235,10 +235,11 @@ class ResultStage:
                 flatten_chunks(to_result_values(from_wire(rows[field.column], field.kind)))
                 for field in each.fields
             ]
-            is_node = isinstance(each.column.type, NodeObject)
-            arrays.append(
-                pa.StructArray.from_arrays(parts, fields=list(kind)) if is_node else parts[0]
-            )
+            if isinstance(each.column.type, NodeObject):
+                mask = parts[0].is_null() if parts[0].null_count else None
+                arrays.append(pa.StructArray.from_arrays(parts, fields=list(kind), mask=mask))
+            else:
+                arrays.append(parts[0])
             fields.append(pa.field(each.column.name, kind))
         return pa.table(arrays, schema=pa.schema(fields))
 

@@ -8,12 +8,19 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from omnigraph.errors import EngineUnsupportedError, SparkDriverLostError, SparkFailedError
-from omnigraph.execution.optimizer.plan_split import split_plan
+from omnigraph.execution.optimizer.plan_split import split_plan, variable_types_of
 from omnigraph.execution.query_budget import DEFAULT_OPTIONS, Budget, ReadOptions
 from omnigraph.execution.result import Result
 from omnigraph.query import logical_plan as plans
 from omnigraph.query.limit_binding import bind_limit, read_limit
-from omnigraph.query.tree_walk import BLOCKS, STAGES, chain_of, expressions_of, iter_subexpressions
+from omnigraph.query.tree_walk import (
+    BLOCKS,
+    STAGES,
+    chain_of,
+    expressions_of,
+    iter_subexpressions,
+    used_variables_of,
+)
 from omnigraph.query.typed_tree import (
     NOW_NAME,
     Expr,
@@ -85,14 +92,17 @@ def run_query(  # noqa: PLR0913 — one keyword for each decision of the caller
 
 def _require_supported(plan: plans.ReadPlan, params: Params) -> None:
     """Refuse what only runs in this process, and options that no row would have to meet."""
+    nullable = variable_types_of(plan.root).nullable
     for operator in _iter_operators(plan.root):
         if isinstance(operator, plans.Rank):
             raise EngineUnsupportedError("spark", f"a ranked search by {_format_ranking(operator)}")
         if isinstance(operator, plans.StageRows):
             what = "combined reads" if operator.operators else "a read with stages"
             raise EngineUnsupportedError("spark", what)
-        if isinstance(operator, STAGES):
-            raise EngineUnsupportedError("spark", _format_stage(operator))
+        if isinstance(operator, STAGES) and (problem := _find_problem(operator)):
+            raise EngineUnsupportedError("spark", problem)
+        if isinstance(operator, BLOCKS) and used_variables_of(operator) & nullable:
+            raise EngineUnsupportedError("spark", "a block about what 'optional' may leave out")
     matches = [each for each in _iter_expressions(plan.root) if isinstance(each, TextMatch)]
     require_valid_options(matches, lambda expr: evaluate_constant(expr, params))
     # An error of a task would be one of Spark.
@@ -103,12 +113,13 @@ def _require_supported(plan: plans.ReadPlan, params: Params) -> None:
                 require_pattern(pattern)
 
 
-def _format_stage(
+def _find_problem(
     operator: plans.Lateral | plans.Unnest | plans.Extend | plans.BlockColumn,
-) -> str:
+) -> str | None:
     match operator:
         case plans.Lateral():
-            return "'optional'" if operator.is_optional else "'each'"
+            word = "optional" if operator.is_optional else "each"
+            return f"'{word}' with a limit" if operator.is_cut else None
         case plans.Unnest():
             return "'for'"
         case plans.Extend():
