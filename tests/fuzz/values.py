@@ -265,8 +265,10 @@ class Values:
         return f"{left.text} {self.pen.one_of(COMPARISONS)} {right}"
 
     def _null_test(self, scope: Scope) -> str:
-        subject = self.pen.one_of(scope.fields())
-        return f"{subject.text} is {self.pen.one_of(('null', 'not null'))}"
+        subject = self.pen.one_of(scope.fields()).text
+        if self.pen.chance(30):
+            subject = f"${self.pen.one_of(list(scope.nodes))}"
+        return f"{subject} is {self.pen.one_of(('null', 'not null'))}"
 
     def _text_test(self, scope: Scope) -> str:
         subject = self.pen.one_of(scope.fields(*TEXTUAL))
