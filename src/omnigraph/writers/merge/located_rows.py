@@ -120,11 +120,13 @@ def read_columns(side: LocatedRows, shape: TableShape, names: Sequence[str]) -> 
 def read_copies(type_key: TypeKey, ids: pa.Array, ours: LocatedRows, places: Places) -> pa.Table:
     """The committed copies of the entities at some places, as far as ours has them."""
     known = places[ours.is_there[places]]
+    is_edge = type_key.kind is TypeKind.EDGE
     if not len(known):
-        return copies_schema_of(type_key).empty_table()
+        none = copies_schema_of(type_key).empty_table()
+        return none if is_edge else none.drop_columns([ROW_ADDRESS])
     row_ids = ours.select_row_ids(known)
     rows = pa.table([ids.take(pa.array(known)), row_ids], [ID_COLUMN, ROW_ID])
-    if type_key.kind is TypeKind.EDGE:
+    if is_edge:
         names = [ROW_ADDRESS, SOURCE_COLUMN, TARGET_COLUMN]
         read = ours.table.take(row_ids, columns=names)
         rows = pa.table([*rows.columns, *read.columns], schema=copies_schema_of(type_key))
