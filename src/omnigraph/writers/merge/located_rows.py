@@ -123,7 +123,7 @@ def read_copies(type_key: TypeKey, ids: pa.Array, ours: LocatedRows, places: Pla
     is_edge = type_key.kind is TypeKind.EDGE
     if not len(known):
         none = copies_schema_of(type_key).empty_table()
-        return none if is_edge else none.drop_columns([ROW_ADDRESS])
+        return none if is_edge else none.select([ID_COLUMN, ROW_ID])
     row_ids = ours.select_row_ids(known)
     rows = pa.table([ids.take(pa.array(known)), row_ids], [ID_COLUMN, ROW_ID])
     if is_edge:

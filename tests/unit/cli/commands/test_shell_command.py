@@ -78,7 +78,7 @@ def test_a_mistake_is_reported(run: Run, store: Path, text: str, problem: str) -
         ("match { $p: Person }\nreturn { $p.nam };", "shell:2:13", "did you mean 'name'?"),
         ("update Person set { age: 1 }", "shell:1:29", "expected 'where', found the end"),
         ("\\explain match { $p: Persn } return { 1 as n }", "shell:1:13", "'Persn'"),
-        ("query q() { return { $p.n } }", "shell:1:13", "expected 'match'"),
+        ("query q() { return { $p.n } }", "shell:1:22", "'$p' is not bound"),
     ],
 )
 def test_a_mistake_is_shown_in_what_was_typed(
