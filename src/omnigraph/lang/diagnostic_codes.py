@@ -124,7 +124,7 @@ T117 a value stands where a node or an edge is needed
 T119 the columns of combined reads differ
 T120 `for` goes through a list, and this is not one
 T121 a limit or an offset is not a number of rows
-T122 a loop does not name an entity by its key, or by its id
+T122 a loop does not name an entity by its key or its id, or names one in two ways
 T123 a verb needs a type with a key
 T124 what is updated or deleted is not an entity
 T125 a condition of `having` reads what the result does not have

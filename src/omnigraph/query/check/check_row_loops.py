@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final, assert_never
 
 from omnigraph.query import ast, typed_tree
@@ -98,8 +99,74 @@ def check_row_loop(context: CheckContext, write: ast.RowsWrite) -> typed_tree.Ro
         return None
     leaf = _make_record_leaf(context, variable.name, record)
     actions = [_check_statement(context, each, leaf, variable.name) for each in write.statements]
+    _require_separate(context, write, actions)
     known = tuple(each for each in actions if each is not None)
     return typed_tree.RowsWrite(variable.name, source, known)
+
+
+def _require_separate(
+    context: CheckContext,
+    write: ast.RowsWrite,
+    actions: Sequence[typed_tree.RecordAction | None],
+) -> None:
+    """Refuse statements that would do something else one after the other than record by record."""
+    targets = [each and _describe_target(context, each) for each in actions]
+    for place, later in enumerate(targets):
+        conflicting = (
+            each for each in targets[:place] if each and later and each.may_conflict(later)
+        )
+        if later and next(conflicting, None) is not None:
+            context.report_error(
+                "T122",
+                write.statements[place].type_name.span,
+                f"another statement of this 'for' may write the same {later.type_name}",
+                hint="name it by the same key in both, or write a 'for' of its own",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """The entity that a statement of a loop is about: who it is, and what is assigned to it.
+
+    A statement other than a patch decides about the whole entity, or reads it.
+    """
+
+    type_name: str
+    identity: frozenset[tuple[str, typed_tree.Expr]]
+    assigned: frozenset[str]
+    is_patch: bool
+
+    def may_conflict(self, later: _Target) -> bool:
+        """Whether the order of the two may matter for different records."""
+        if self.type_name != later.type_name or self.identity == later.identity:
+            return False
+        return not (self.is_patch and later.is_patch) or bool(self.assigned & later.assigned)
+
+
+def _describe_target(context: CheckContext, action: typed_tree.RecordAction) -> _Target | None:
+    """What an action is about; None if it makes an entity that no other statement can name."""
+    catalog = context.catalog
+    if isinstance(action, typed_tree.DeleteEach):
+        return _Target(action.type_name, _identify(action.identity), frozenset(), is_patch=False)
+    reads = any(typed_tree.ROW in variables_of(each.value) for each in action.assignments)
+    if isinstance(action, typed_tree.UpdateEach):
+        assigned = frozenset(each.property for each in action.assignments)
+        return _Target(action.type_name, _identify(action.identity), assigned, is_patch=not reads)
+    type_ = catalog.nodes.get(action.type_name) or catalog.edges[action.type_name]
+    if not type_.key:
+        return None
+    ends = zip(("@src", "@dst"), action.ends or (), strict=False)
+    key = [each for each in action.assignments if each.property in type_.key]
+    return _Target(
+        action.type_name,
+        _identify(key) | frozenset(ends),
+        frozenset(each.property for each in action.assignments) - set(type_.key),
+        is_patch=action.verb is WriteVerb.UPSERT and not reads,
+    )
+
+
+def _identify(members: Iterable[typed_tree.Assign]) -> frozenset[tuple[str, typed_tree.Expr]]:
+    return frozenset((each.property, each.value) for each in members)
 
 
 def _make_record_leaf(
