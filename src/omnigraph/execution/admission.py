@@ -29,6 +29,8 @@ SHORT_S: Final = 0.005
 WAIT_S_MAX: Final = 0.04
 # After so long again it runs beside the others.
 HANDOVER_S_MAX: Final = 0.08
+# A turn that is older was lost by a thread that was interrupted between two steps.
+LOST_S: Final = 5.0
 # A thread that came back so soon, so many times, is expected to come back again.
 RETURN_S: Final = 0.0005
 RETURNS_MIN: Final = 3
@@ -105,7 +107,7 @@ class TurnQueue:
         try:
             self._overdue.popleft().release()
         except IndexError:
-            self._lock.release()
+            self._release()
             if returns < RETURNS_MIN:
                 self._wake_one()
         return passed_s
@@ -114,6 +116,11 @@ class TurnQueue:
     def is_taken(self) -> bool:
         """Whether a thread has its turn."""
         return self._lock.locked()
+
+    def _release(self) -> None:
+        # The turn may have been taken for lost.
+        with suppress(RuntimeError):
+            self._lock.release()
 
     def _wake_one(self) -> None:
         # Another thread may have rung since.
@@ -137,7 +144,11 @@ class TurnQueue:
         return is_mine
 
     def _wait_overdue(self) -> bool:
-        if time.monotonic() - self._began >= WAIT_S_MAX:
+        held_s = time.monotonic() - self._began
+        if held_s >= LOST_S:
+            self._release()
+            return self._lock.acquire(blocking=False)
+        if held_s >= WAIT_S_MAX:
             return False
         given = threading.Lock()
         given.acquire()

@@ -13,6 +13,7 @@ from omnigraph.execution import admission
 from omnigraph.execution.admission import (
     BESIDE_GROWTH,
     BESIDE_RUNS_MAX,
+    LOST_S,
     RETURNS_MIN,
     SHORT_S,
     TEXT_LENGTH_MAX,
@@ -176,6 +177,19 @@ def test_a_turn_that_is_given_to_an_interrupted_thread_goes_on_to_the_next() -> 
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert not lane.is_taken
+
+
+def test_a_turn_that_is_never_ended_is_taken_for_lost() -> None:
+    lane = TurnQueue()
+    assert lane.wait()
+    lane._began -= LOST_S
+    for _ in range(3):
+        assert lane.wait()
+        lane.end_turn()
+    assert not lane.is_taken
+    # The one that seemed lost may end after all.
+    lane.end_turn()
+    assert lane.wait()
 
 
 def test_a_failure_ends_the_turn() -> None:
