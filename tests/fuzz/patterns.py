@@ -177,6 +177,8 @@ class Patterns:
             inner = self._with(inner, self.values.comparison(scope))
         else:
             inner = self._inside(scope, depth)
+            if self.pen.chance(20):
+                inner = self._lacking(inner)
         body = _braced(inner)
         match self.pen.one_of(("not", "exists", "count", "value", "value")):
             case "count":
@@ -192,6 +194,15 @@ class Patterns:
         for _ in range(self.pen.number(0, 2)):
             inner = self._grown_inside(inner, depth)
         return inner
+
+    def _lacking(self, clauses: Clauses) -> Clauses:
+        """A node that rows may lack, and whether they do."""
+        before = clauses.scope.nodes
+        inner = self._traversed(Clauses((), clauses.scope), before)
+        found = Clauses((*clauses.texts, f"optional {_braced(inner)}"), inner.scope)
+        own = [name for name in inner.scope.nodes if name not in before]
+        name = self.pen.one_of(own or list(before))
+        return self._with(found, f"${name} is {self.pen.one_of(('null', 'null', 'not null'))}")
 
     def _lateral(self, clauses: Clauses, depth: int) -> Clauses:
         """A block whose variables can be seen after it."""

@@ -265,5 +265,7 @@ def without_repetitions(batch: Batch) -> Batch:
         found: RowIndices = np.flatnonzero(np.bincount(batch.outer))
         return Batch(len(found), outer=found)
     ((name, numbers),) = batch.nodes.items()
-    outer, kept = unpack_pairs(sort_distinct_pairs(pack_pairs(batch.outer, numbers)))
-    return Batch(len(outer), {name: kept}, outer=outer)
+    # The number of a node that a row lacks is -1, which has no place in a pair.
+    pairs = pack_pairs(batch.outer, numbers + 1)
+    outer, kept = unpack_pairs(sort_distinct_pairs(pairs))
+    return Batch(len(outer), {name: kept - 1}, outer=outer)

@@ -57,7 +57,7 @@ def count_occurrences(places: RowIndices, numbers: DenseIds) -> RowIndices:
 
 
 def pack_pairs(places: RowIndices, ends: DenseIds) -> Pairs:
-    """Pairs of a place and a number, in the order of places, then of numbers."""
+    """Pairs of a place and a number from 0, in the order of places, then of numbers."""
     pairs: Pairs = (places << _LOW_BITS) | ends
     return pairs
 

@@ -191,7 +191,14 @@ def reading_of(
     source = ModelSource(graph, is_counted=is_counted)
     types = variable_types_of(root)
     return ExecutionContext(
-        view, source, values, budget or Budget(), None, types.nodes, types.edges
+        view,
+        source,
+        values,
+        budget or Budget(),
+        None,
+        types.nodes,
+        types.edges,
+        types.nullable,
     )
 
 

@@ -155,6 +155,21 @@ def test_a_block_about_one_variable_runs_once_for_each_node(
     assert asked == [36]
 
 
+@pytest.mark.parametrize(
+    ("clauses", "names"),
+    [
+        ("exists { $a knows $b  optional { $b knows $c  $c.size = 1 }  $c is null }", "0123"),
+        ("not { $a knows $b  optional { $b knows $c  $c.size = 1 }  $c is null }", "45"),
+        ("exists { $a knows $b  optional { $b knows $c  $c.size = 1 }  $c is not null }", "4"),
+    ],
+)
+def test_a_set_of_rows_keeps_those_that_lack_a_node(
+    graph: ModelGraph, monkeypatch: pytest.MonkeyPatch, clauses: str, names: str
+) -> None:
+    monkeypatch.setattr(pattern_executor, "_REPETITIONS_MIN", 1)
+    assert _names(graph, f"$a: Person  {clauses}") == [f"p{number}" for number in names]
+
+
 HUBS = """
 node Author { name: String @key }
 node Paper { name: String @key  year: I64 }
