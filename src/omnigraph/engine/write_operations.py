@@ -188,7 +188,9 @@ class MutationOperation:
             self._authorize_reads(read)
         self.mutated = run_mutation(
             plan,
-            RequestParams({**params, NOW_NAME: self._now}, budget.check_interrupts),
+            RequestParams(
+                {**params, NOW_NAME: self._now}, budget.check_interrupts, budget.require_memory
+            ),
             view=view,
             keys=keys,
             patterns=PatternReads(compiled.pattern_plans, partial(self._read_pattern, params)),

@@ -87,7 +87,7 @@ class QueryExecutor:
     ) -> ExecutionContext:
         """What the operators of a read are given, with its source."""
         budget = options.budget or Budget()
-        params = RequestParams(params, budget.check_interrupts)
+        params = RequestParams(params, budget.check_interrupts, budget.require_memory)
         if query.text_matches:
             require_valid_options(query.text_matches, lambda expr: evaluate_constant(expr, params))
         budget.check_interrupts()

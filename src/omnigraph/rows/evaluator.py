@@ -37,7 +37,12 @@ from omnigraph.rows.comparison import (
     skip_poll,
     to_comparable,
 )
-from omnigraph.rows.kernels.function_call import Argument, FunctionCall
+from omnigraph.rows.kernels.function_call import (
+    Argument,
+    FunctionCall,
+    RequireMemory,
+    skip_memory,
+)
 from omnigraph.rows.kernels.function_kernels import call_function
 from omnigraph.schema.property_types import PropertyType
 
@@ -62,13 +67,17 @@ class RequestParams(dict[str, Value]):
     """The parameters of a request, whose poll raises when the request must stop.
 
     Whatever is given them can be stopped while it evaluates, however long a condition or a list is.
+    Functions that may make long values ask `require_memory` before they do.
     """
 
-    __slots__ = ("_matchable", "poll")
+    __slots__ = ("_matchable", "poll", "require_memory")
 
-    def __init__(self, values: Params, poll: Poll) -> None:
+    def __init__(
+        self, values: Params, poll: Poll, require_memory: RequireMemory = skip_memory
+    ) -> None:
         super().__init__(values)
         self.poll = poll
+        self.require_memory = require_memory
         # Long lists by identity, with themselves, so that no other list gets their identity.
         self._matchable: dict[tuple[int, pa.DataType], tuple[Value, pa.Array]] = {}
 
@@ -302,7 +311,8 @@ def _evaluate_function(at: _Evaluation, expr: typed_tree.FunctionValue) -> _Valu
         _to_argument(value, each) for value, each in zip(values, expr.arguments, strict=True)
     )
     kind = arrow_type_of(expr.type)
-    found = call_function(FunctionCall(expr.function, arguments, rows, kind, at.poll))
+    require = at.params.require_memory if isinstance(at.params, RequestParams) else skip_memory
+    found = call_function(FunctionCall(expr.function, arguments, rows, kind, at.poll, require))
     return ConstantResult(_to_constant(found)) if is_constant else found
 
 

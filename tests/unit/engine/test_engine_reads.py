@@ -77,6 +77,38 @@ def test_texts_that_a_query_makes_count_towards_its_memory(
     assert refused.value.resource == "query_memory_bytes"
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "match { $p: Person  let $l = range(0, 1000 + $p.age)  size($l) < 0 } return { $p.name }",
+        "match { $p: Person  size(slice(range(0, 2000), 1 + $p.age)) < 0 } return { $p.name }",
+        "match { $p: Person  size(range(0, 1000 + $p.age)) < 0 } return { $p.name }",
+        "match { $p: Person  size(range(0, 300) + range(0, 300 + $p.age)) < 0 } return { $p.name }",
+        'match { $p: Person  let $t = pad_left($p.name, 5000, "x")  $t = "" } return { $p.name }',
+        'match { $p: Person  pad_left("x", 5000, "x") + $p.name = "" } return { $p.name }',
+        "match { $p: Person  let $l = collect($x.name) { $x: Person } size($l) < 0 } return { $p }",
+    ],
+)
+def test_values_that_a_match_makes_count_towards_its_memory(
+    crowd: omnigraph.Graph, query: str
+) -> None:
+    main = crowd.branch()
+    with pytest.raises(errors.ResourceLimitError) as refused:
+        main.query(f"query q() {{ {query} }}", memory=8_000_000)
+    assert refused.value.resource == "query_memory_bytes"
+    assert len(main.query(f"query q() {{ {query} }}", memory=200_000_000)) <= 1
+
+
+def test_rows_of_several_reads_count_towards_their_memory(crowd: omnigraph.Graph) -> None:
+    part = '{ match { $p: Person } return { pad_left($p.name, 1000, "x") as x } }'
+    text = f"query q() {{ {part} union all {part} limit 1 }}"
+    main = crowd.branch()
+    with pytest.raises(errors.ResourceLimitError) as refused:
+        main.query(text, memory=6_000_000)
+    assert refused.value.resource == "query_memory_bytes"
+    assert len(main.query(text, memory=20_000_000)) == 1
+
+
 def test_a_query_that_needs_too_much_memory_is_refused(crowd: omnigraph.Graph) -> None:
     text = "query q() { match { $a: Person  $b: Person } return { $a.name, $b.name } }"
     with pytest.raises(errors.ResourceLimitError) as refused:

@@ -29,7 +29,7 @@ LONG = pa.scalar("x" * 1_000_000)
 )
 def test_more_text_than_a_column_holds_is_refused(function: str, arguments: Any) -> None:
     call = FunctionCall(function, arguments, ROWS, pa.utf8(), skip_poll)
-    with pytest.raises(ResourceLimitError, match=f"of the texts that '[{function}]+' makes"):
+    with pytest.raises(ResourceLimitError, match=f"of the values that '[{function}]+' makes"):
         call_function(call)
 
 

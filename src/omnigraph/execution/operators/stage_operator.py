@@ -45,6 +45,13 @@ class CarriedRows:
     edges: Mapping[str, BoundEdges]
     values: Mapping[str, pa.Array]
 
+    @property
+    def nbytes(self) -> int:
+        """How much memory the columns take."""
+        columns = (*self.nodes.values(), *(each.dense_ids for each in self.edges.values()))
+        own: int = sum(each.nbytes for each in (*columns, *self.values.values()))
+        return own
+
     def take(self, places: RowIndices) -> CarriedRows:
         """Some rows, in the order of the places."""
         chosen = pa.array(places)
@@ -129,6 +136,7 @@ def combine_rows(
 def _combine_two(
     left: CarriedRows, operator: SetOperator, right: CarriedRows, context: ExecutionContext
 ) -> CarriedRows:
+    context.budget.require_memory(left.nbytes + right.nbytes)
     rows = _concatenate(left, right)
     if operator is SetOperator.UNION_ALL:
         return rows

@@ -90,6 +90,7 @@ class ExtendOperator:
         if self.kept is not None and name not in self.kept:
             return rows
         values = evaluate_array(self.op.value, batch, self.context)
+        self.context.budget.require_memory(values.nbytes)
         assert isinstance(self.op.value.type, PropertyType)
         kind = arrow_type_of(self.op.value.type)
         return add_variables(
@@ -128,6 +129,7 @@ class BlockValueOperator:
         outer = select_variables(batch if is_correlated else Batch(1), self._used)
         values = self._compute_values(outer)
         if not is_correlated:
+            self._context.budget.require_memory(batch.num_rows * values.nbytes)
             values = values.take(pa.array(np.zeros(batch.num_rows, np.int64)))
         return add_variables(rows, values={name: values})
 

@@ -19,10 +19,16 @@ from omnigraph.rows.comparison import Poll, Values, flatten_chunks, to_comparabl
 Argument: TypeAlias = Values | pa.Scalar
 Numbers: TypeAlias = npt.NDArray[Any]  # Any: int64, uint64 or float64
 Mask: TypeAlias = npt.NDArray[np.bool_]
+# Raises when a request may not take so many bytes.
+RequireMemory: TypeAlias = Callable[[int], None]
 
 I64_MAX: Final = 2**63 - 1
-# A column of texts holds no more.
-TEXTS_BYTES_MAX: Final = 2**31 - 1
+# A column of texts or lists holds no more.
+COLUMN_BYTES_MAX: Final = 2**31 - 1
+
+
+def skip_memory(_nbytes: int) -> None:
+    """The check of memory of work that nothing bounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,7 @@ class FunctionCall:
     rows: int
     result: pa.DataType
     poll: Poll
+    require_memory: RequireMemory = skip_memory
 
     def read_numbers(self, place: int) -> Numbers:
         """An argument as int64, uint64 or float64, one value for a scalar; a null is zero."""
@@ -54,7 +61,11 @@ class FunctionCall:
 
     def read_column(self, place: int) -> pa.Array:
         """An argument with a value for each row."""
-        return flatten_chunks(make_column(self.arguments[place], self.rows))
+        value = self.arguments[place]
+        if isinstance(value, pa.Scalar) and self.rows > 1:
+            # A constant may be long.
+            self.require_room(self.rows * pa.repeat(value, 1).nbytes)
+        return flatten_chunks(make_column(value, self.rows))
 
     def find_nulls(self) -> Mask | None:
         """The rows at which an argument is null; None if there are none."""
@@ -64,17 +75,18 @@ class FunctionCall:
         return reduce(np.logical_or, nulls) if nulls else None
 
     def require_room(self, nbytes: float) -> None:
-        """Refuse to make texts of so many bytes, before the memory is taken."""
-        if nbytes > TEXTS_BYTES_MAX:
+        """Refuse to make values of so many bytes, before the memory is taken."""
+        if nbytes > COLUMN_BYTES_MAX:
             raise self.build_overflow(int(nbytes))
+        self.require_memory(int(nbytes))
 
     def build_overflow(self, nbytes: int) -> ResourceLimitError:
-        """The error of texts of so many bytes."""
+        """The error of values of so many bytes."""
         return ResourceLimitError(
-            f"the number of bytes of the texts that '{self.function}' makes at once",
-            limit=TEXTS_BYTES_MAX,
+            f"the number of bytes of the values that '{self.function}' makes at once",
+            limit=COLUMN_BYTES_MAX,
             actual=nbytes,
-            hint="make shorter texts, or put a selective condition first",
+            hint="make shorter values, or put a selective condition first",
         )
 
     def build_numbers(self, values: Numbers, is_fault: Mask | None = None) -> pa.Array:

@@ -12,7 +12,7 @@ from omnigraph.rows.kernels.choice_kernels import CHOICE_KERNELS
 from omnigraph.rows.kernels.conversion_kernels import CONVERSION_KERNELS
 from omnigraph.rows.kernels.date_kernels import DATE_KERNELS, add_days, add_duration
 from omnigraph.rows.kernels.function_call import (
-    TEXTS_BYTES_MAX,
+    COLUMN_BYTES_MAX,
     FunctionCall,
     Kernel,
     make_column,
@@ -55,7 +55,7 @@ def call_function(call: FunctionCall) -> Values:
     try:
         return make_column(_find_kernel(call)(call), call.rows)
     except pa.ArrowCapacityError as failure:
-        raise call.build_overflow(TEXTS_BYTES_MAX + 1) from failure
+        raise call.build_overflow(COLUMN_BYTES_MAX + 1) from failure
 
 
 def _find_kernel(call: FunctionCall) -> Kernel:

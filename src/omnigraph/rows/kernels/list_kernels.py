@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -52,7 +53,7 @@ def _has_any(call: FunctionCall) -> Argument:
 
 def _has_all(call: FunctionCall) -> Argument:
     """Whether every item of the second list is in the first."""
-    swapped = FunctionCall(call.function, call.arguments[::-1], call.rows, call.result, call.poll)
+    swapped = replace(call, arguments=call.arguments[::-1])
     owners, is_common = _find_common(swapped)
     found = np.bincount(owners[~is_common], minlength=call.rows) == 0
     return drop_where_null(pa.array(found), call)
@@ -161,8 +162,8 @@ def join_lists(call: FunctionCall) -> Argument:
     """The items of one list, and then those of the other."""
     left, right = _Lists(call, 0), _Lists(call, 1)
     kind = call.result.value_type
+    call.require_room(left.items.nbytes + right.items.nbytes)
     items = pa.concat_arrays([left.items.cast(kind), right.items.cast(kind)])
-    call.require_room(items.nbytes)
     places = np.argsort(np.concatenate([left.owners, right.owners]), kind="stable")
     return _build_lists(call, items.take(pa.array(places)), left.counts + right.counts)
 

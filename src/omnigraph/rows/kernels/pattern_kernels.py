@@ -64,10 +64,11 @@ def _replace_pattern(call: FunctionCall) -> Argument:
     pattern, texts = _read_pattern(call), call.read_column(0)
     replacement = find_constant(call.arguments[2])
     times = pc.sum(pc.count_substring_regex(texts, pattern=pattern)).as_py() or 0
-    # A group is at most as long as the text that it is found in.
-    longest = pc.max(pc.binary_length(texts)).as_py() or 0
-    groups = replacement.count("\\")
-    call.require_room(min(times, 2**31) * (len(replacement.encode()) + groups * longest))
+    # A group is at most as long as the text that it is found in, and no two matches overlap.
+    lengths = pc.binary_length(texts)
+    longest, total = pc.max(lengths).as_py() or 0, pc.sum(lengths).as_py() or 0
+    groups = replacement.count("\\") * min(times * longest, total)
+    call.require_room(times * len(replacement.encode()) + groups)
     try:
         return pc.replace_substring_regex(texts, pattern=pattern, replacement=replacement)
     except pa.ArrowInvalid as failure:

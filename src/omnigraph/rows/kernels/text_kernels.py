@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.rows.comparison import Poll, Values, flatten_chunks, to_numpy
-from omnigraph.rows.kernels.function_call import Argument, FunctionCall, Kernel
+from omnigraph.rows.kernels.function_call import Argument, FunctionCall, Kernel, make_column
 from omnigraph.rows.text_analysis import tokenize_texts
 
 _Places = npt.NDArray[np.int64]
@@ -50,7 +50,15 @@ def find_constant(value: Argument) -> Any:
 
 def join_texts(call: FunctionCall) -> Argument:
     """Two texts, one after the other."""
+    call.require_room(sum(_count_bytes(each, call.rows) for each in call.arguments))
     return pc.binary_join_element_wise(*call.arguments, "")
+
+
+def _count_bytes(texts: Argument, rows: int) -> int:
+    """How many bytes texts have at so many rows."""
+    times = rows if isinstance(texts, pa.Scalar) else 1
+    total: int = pc.sum(pc.binary_length(make_column(texts, 1))).as_py() or 0
+    return total * times
 
 
 def _replace(call: FunctionCall) -> Argument:
