@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -193,7 +193,7 @@ def collect_batches(batches: Iterable[Batch], budget: Budget, *, limit: int | No
 def multiply_weights(batch: Batch, more: Weights) -> Batch:
     """The rows with more that hangs from them, without those that then stand for nothing."""
     weights = more if batch.weights is None else batch.weights.multiply(more)
-    found = Batch(batch.num_rows, batch.nodes, batch.edges, batch.outer, batch.scores, weights)
+    found = replace(batch, weights=weights)
     if weights.counts is None:
         return found
     kept = np.flatnonzero(weights.counts.values)
@@ -201,7 +201,9 @@ def multiply_weights(batch: Batch, more: Weights) -> Batch:
 
 
 def merge_groups(batch: Batch, groups: Groups) -> Batch:
-    """One row for each group, which stands for all that its rows stand for."""
+    """One row for each group of entities, which stands for all that its rows stand for."""
+    is_plain = batch.outer is None and batch.scores is None and not batch.values
+    assert is_plain, "what differs between the rows of a group would be lost"
     of_row, count, most = groups.of_row, groups.count, max(batch.num_rows, 1)
     weights = (batch.weights or Weights()).sum_into(
         lambda amount: add_at(amount, of_row, count, most),
@@ -256,16 +258,22 @@ def count_row_bytes(batch: Batch) -> int:
     return _NODE_BYTES * len(batch.nodes) + _EDGE_BYTES * len(batch.edges) + places
 
 
+def outer_of(batch: Batch) -> RowIndices:
+    """Which row around a block each row of the block extends."""
+    assert batch.outer is not None, "these are the rows of a block"
+    return batch.outer
+
+
 def without_repetitions(batch: Batch) -> Batch:
     """The distinct rows of a block, if they are cheap to find; else all of them."""
-    assert batch.outer is not None
+    outer = outer_of(batch)
     if batch.edges or batch.values or len(batch.nodes) > 1:
         return batch
     if not batch.nodes:
-        found: RowIndices = np.flatnonzero(np.bincount(batch.outer))
+        found: RowIndices = np.flatnonzero(np.bincount(outer))
         return Batch(len(found), outer=found)
     ((name, numbers),) = batch.nodes.items()
     # The number of a node that a row lacks is -1, which has no place in a pair.
-    pairs = pack_pairs(batch.outer, numbers + 1)
+    pairs = pack_pairs(outer, numbers + 1)
     outer, kept = unpack_pairs(sort_distinct_pairs(pairs))
     return Batch(len(outer), {name: kept - 1}, outer=outer)

@@ -19,6 +19,7 @@ import pyarrow as pa
 from omnigraph.execution.batch import (
     Batch,
     number_rows,
+    outer_of,
 )
 from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.checked_ints import (
@@ -301,9 +302,8 @@ class BlockFilter:
     def _run_block(self, block: Block, variable: Variable, at: DenseIds) -> Mask:
         rows = number_rows(Batch(len(at), {variable.name: at}))
         found = run_pattern(replace(block, input=Outer()), self.context, rows)
-        assert found.outer is not None
         mask = np.zeros(len(at), np.bool_)
-        mask[found.outer] = True
+        mask[outer_of(found)] = True
         return mask
 
 

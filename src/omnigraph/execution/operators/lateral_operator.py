@@ -18,6 +18,7 @@ from omnigraph.execution.batch import (
     count_row_bytes,
     filter_rows,
     find_bound_rows,
+    outer_of,
     prune_variables,
     select_variables,
 )
@@ -79,7 +80,7 @@ class LateralOperator:
             found = _add_missing(found, batch.num_rows)
         before = prune_variables(batch, self._kept)
         budget.require_memory(found.num_rows * count_row_bytes(before))
-        rows = before.take(_outer_of(found))
+        rows = before.take(outer_of(found))
         return add_variables(
             rows, nodes=found.nodes, edges=found.edges, values=found.values, kept=self._kept
         )
@@ -93,7 +94,7 @@ class LateralOperator:
         if not count:
             return rows
         context = self._context
-        keys: list[SortKey] = [_OuterKey(_outer_of(rows))]
+        keys: list[SortKey] = [_OuterKey(outer_of(rows))]
         keys += (
             RowKey(key.value, rows, context, key.is_descending)
             for key in self._op.keys
@@ -101,7 +102,7 @@ class LateralOperator:
         )
         with context.budget.reserve(count * _SORT_BYTES):
             order = sort_row_indices(keys, count)
-            outer = _outer_of(rows).take(order)
+            outer = outer_of(rows).take(order)
             starts = np.flatnonzero(np.append(True, outer[1:] != outer[:-1]))
             positions = np.arange(count) - np.repeat(starts, np.diff(np.append(starts, count)))
             is_kept = positions >= offset
@@ -163,7 +164,7 @@ def _make_first_traversal(
 
 def _add_missing(found: Batch, count: int) -> Batch:
     """The rows of a block, and a row that lacks its variables for each outer row without any."""
-    missing = np.flatnonzero(np.bincount(_outer_of(found), minlength=count) == 0)
+    missing = np.flatnonzero(np.bincount(outer_of(found), minlength=count) == 0)
     if not len(missing):
         return found
     nodes = {name: np.full(len(missing), -1, each.dtype) for name, each in found.nodes.items()}
@@ -177,8 +178,3 @@ def _add_missing(found: Batch, count: int) -> Batch:
     }
     values = {name: pa.nulls(len(missing), each.type) for name, each in found.values.items()}
     return concatenate_batches([found, Batch(len(missing), nodes, edges, missing, values=values)])
-
-
-def _outer_of(rows: Batch) -> RowIndices:
-    assert rows.outer is not None
-    return rows.outer

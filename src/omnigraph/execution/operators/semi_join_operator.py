@@ -14,6 +14,7 @@ from omnigraph.execution.batch import (
     Batch,
     KeptVariables,
     filter_rows,
+    outer_of,
     prune_variables,
     select_variables,
 )
@@ -24,7 +25,7 @@ from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
 from omnigraph.query.ast import AggregateFunction
 from omnigraph.query.logical_plan import BlockColumn, CompareBlock, Exists, Expand, Operator
 from omnigraph.query.tree_walk import chain_of, used_variables_of, variables_of
-from omnigraph.query.typed_tree import is_never_null
+from omnigraph.query.typed_tree import AggregateValue, is_never_null
 from omnigraph.rows.comparison import compare_constant, flatten_chunks, to_numpy
 from omnigraph.rows.evaluator import Params, evaluate, evaluate_constant
 from omnigraph.rows.group_aggregates import Groups, aggregate_groups
@@ -175,7 +176,7 @@ class CompareBlockOperator(BlockOperator):
             found = evaluate(argument, context.rows_of(rows), context.params)
             if isinstance(found, pa.Scalar):
                 found = pa.repeat(found, rows.num_rows)
-            yield _outer_of(rows), flatten_chunks(found)
+            yield outer_of(rows), flatten_chunks(found)
 
 
 class BlockCounter:
@@ -216,7 +217,7 @@ class BlockCounter:
         """Numbers of rows around the block, and how many rows each stands for; None is one."""
         for rows in self._rows(outer):
             last = self._last
-            yield _outer_of(rows), None if last is None else last.count_matches(rows)
+            yield outer_of(rows), None if last is None else last.count_matches(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,10 +248,12 @@ def _make_degree_counter(op: Operator, context: ExecutionContext) -> _DegreeCoun
     return None if counted.count_matches(nothing) is None else counted
 
 
-def is_row_count(op: CompareBlock) -> bool:
+def is_row_count(call: CompareBlock | AggregateValue) -> bool:
     """Whether an aggregate is the number of rows: what it counts is never null."""
-    is_count = op.function is AggregateFunction.COUNT
-    return op.argument is None or (is_count and is_never_null(op.argument))
+    if isinstance(call, AggregateValue) and call.is_distinct:
+        return False
+    is_count = call.function is AggregateFunction.COUNT
+    return call.argument is None or (is_count and is_never_null(call.argument))
 
 
 def compare_aggregates(op: CompareBlock, aggregates: pa.Array, params: Params) -> Mask:
@@ -260,8 +263,3 @@ def compare_aggregates(op: CompareBlock, aggregates: pa.Array, params: Params) -
         return np.zeros(len(aggregates), np.bool_)
     mask: Mask = to_numpy(compare_constant(op.op, aggregates, value))
     return mask
-
-
-def _outer_of(rows: Batch) -> RowIndices:
-    assert rows.outer is not None
-    return rows.outer

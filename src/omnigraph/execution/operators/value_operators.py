@@ -14,19 +14,23 @@ from omnigraph.execution.batch import (
     add_variables,
     collect_batches,
     count_row_bytes,
+    outer_of,
     prune_variables,
     select_variables,
 )
 from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.group_operator import compute_aggregate
 from omnigraph.execution.operators.row_keys import evaluate_rows
-from omnigraph.execution.operators.semi_join_operator import BlockCounter, BlockRunner
+from omnigraph.execution.operators.semi_join_operator import (
+    BlockCounter,
+    BlockRunner,
+    is_row_count,
+)
 from omnigraph.execution.sorted_arrays import expand_runs
 from omnigraph.execution.sources.graph_source import RowIndices
-from omnigraph.query.ast import AggregateFunction
 from omnigraph.query.logical_plan import BlockColumn, Extend, Unnest
 from omnigraph.query.tree_walk import chain_of, used_variables_of, variables_of
-from omnigraph.query.typed_tree import AggregateValue, Expr, element_type_of, is_never_null
+from omnigraph.query.typed_tree import Expr, element_type_of
 from omnigraph.rows.columns import arrow_type_of
 from omnigraph.rows.comparison import flatten_chunks, to_numpy
 from omnigraph.rows.group_aggregates import Groups
@@ -111,7 +115,7 @@ class BlockValueOperator:
         self._used = used_variables_of(op)
         self._counted: BlockCounter | None = None
         call, operators = op.value, chain_of(op.block)[1:]
-        if call is None or _is_row_count(call):
+        if call is None or is_row_count(call):
             self._counted = BlockCounter(op, runner, is_set=call is None)
         else:
             self._rows = runner.compile_block(operators, needed=variables_of(call))
@@ -141,18 +145,12 @@ class BlockValueOperator:
         if self._counted is not None:
             return pa.array(self._counted.count_rows(outer), pa.int64())
         found = collect_batches(self._rows(outer), context.budget)
-        assert found.outer is not None
-        groups = Groups(found.outer, np.zeros(outer.num_rows, np.int64))
+        groups = Groups(outer_of(found), np.zeros(outer.num_rows, np.int64))
         values = flatten_chunks(
             compute_aggregate(call, batch=found, groups=groups, context=context)
         )
         kind = arrow_type_of(call.type)
         return values if values.type == kind else values.cast(kind)
-
-
-def _is_row_count(call: AggregateValue) -> bool:
-    is_count = call.function is AggregateFunction.COUNT and not call.is_distinct
-    return is_count and is_never_null(call.argument)
 
 
 def evaluate_array(expr: Expr, batch: Batch, context: ExecutionContext) -> pa.Array:
