@@ -207,20 +207,65 @@ def test_a_wrong_line_is_refused(graph: Graph) -> None:
     assert main.head.id == head
 
 
-def test_properties_that_are_one_value_are_decided_as_one() -> None:
-    schema = "node P { k: String @key  x: I32?  y: I32?  z: I32?  @together(x, y) }"
-    with new_graph(node("a", x=0, y=0, z=0), schema=schema) as graph:
+def test_a_value_of_an_entity_leaves_the_rest_to_the_property_rules() -> None:
+    schema = "node P { k: String @key  t: String?  n: I32?  m: I32?  c: I32? merge counter }"
+    with new_graph(node("a", t="0", n=0, m=0, c=1), schema=schema) as graph:
         main, review = graph.branch(), graph.create_branch("review")
-        change(main, update("a", "x: 1"))
+        change(main, update("a", 't: "ours", n: 1, c: 11'))
+        change(review, update("a", 't: "theirs", n: 2, m: 2, c: 21'))
+        lines = [take("a", {"value": {"t": "new"}})]
+        [conflict] = main.plan_merge(review, resolve=lines).conflicts
+        assert conflict.properties == ("n",)
+        main.merge(review, resolve=lines, prefer="theirs")
+        text = "query q() { match { $p: P } return { $p.t, $p.n, $p.m, $p.c } }"
+        assert main.query(text).to_pylist() == [{"p.t": "new", "p.n": 2, "p.m": 2, "p.c": 31}]
+
+
+TOGETHER = "node P { k: String @key  x: I32?  y: I32?  z: I32?  @together(k, x, y) }"
+DIVIDED: list[tuple[list[dict[str, object]], str]] = [
+    (
+        [take("a", "ours", property="x"), take("a", "theirs", property="y")],
+        "P.x of 'a' and P.y of 'a' are one value: 'ours' or 'theirs' is for both",
+    ),
+    (
+        [take("a", "theirs", property="y"), take("a", "base", property="x")],
+        "P.y of 'a' and P.x of 'a' are one value: 'theirs' or 'base' is for both",
+    ),
+    (
+        [take("a", {"value": 9}, property="x"), take("a", "theirs", property="y")],
+        "P.x of 'a' and P.y of 'a' are one value: 'value' or 'theirs' is for both",
+    ),
+    (
+        [take("a", {"value": 9}, property="x")],
+        "P.x of 'a' is one value with y: a value is for all of them",
+    ),
+    (
+        [take("a", {"value": {"y": 9}})],
+        "P.y of 'a' is one value with x: a value is for all of them",
+    ),
+]
+
+
+def test_properties_that_are_one_value_are_decided_as_one() -> None:
+    with new_graph(node("a", x=0, y=0, z=0), schema=TOGETHER) as graph:
+        main, review = graph.branch(), graph.create_branch("review")
+        change(main, update("a", "x: 1, y: 1"))
         change(review, update("a", "y: 2, z: 2"))
         [conflict] = main.plan_merge(review).conflicts
-        assert conflict.properties == ("x", "y")
-        divided = [take("a", "ours", property="x"), take("a", "theirs", property="y")]
-        with pytest.raises(InvalidArgumentError, match="are one value: 'ours' or 'theirs'"):
-            main.merge(review, resolve=divided)
-        main.merge(review, resolve=[take("a", "theirs", property="x")])
-        text = "query q() { match { $p: P } return { $p.x, $p.y, $p.z } }"
-        assert main.query(text).to_pylist() == [{"p.x": 0, "p.y": 2, "p.z": 2}]
+        assert conflict.properties == ("k", "x", "y")
+        for lines, message in DIVIDED:
+            with pytest.raises(InvalidArgumentError) as caught:
+                main.merge(review, resolve=lines)
+            assert message in caught.value.message
+        for name, lines, expected in (
+            ("side", [take("a", "theirs", property="x")], (0, 2, 2)),
+            ("base", [take("a", "base", property="x")], (0, 0, 2)),
+            ("value", [take("a", {"value": {"x": 7, "y": 8}})], (7, 8, 2)),
+        ):
+            copy = graph.create_branch(name, source="main")
+            copy.merge(review, resolve=lines)
+            text = "query q() { match { $p: P } return { $p.x, $p.y, $p.z } }"
+            assert tuple(copy.query(text).to_pylist()[0].values()) == expected
 
 
 def test_edges_are_decided_and_ended() -> None:

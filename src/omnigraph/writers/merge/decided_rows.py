@@ -31,6 +31,7 @@ from omnigraph.writers.merge.located_rows import (
 )
 from omnigraph.writers.merge.merge_sides import MergeSides
 from omnigraph.writers.merge.merged_schema import MergedType
+from omnigraph.writers.merge.property_rules import list_parts
 
 EDITS: Final = (Take.BASE, Take.VALUE, Take.DELETE)
 _ENDS: Final = {SOURCE: SOURCE_COLUMN, TARGET: TARGET_COLUMN}
@@ -161,7 +162,10 @@ def _edit_row(
     if decision.take is Take.BASE:
         assert decision.property is not None, "an entity as at the base is above"
         column = edited.find_column(decision, decision.property)
-        return {**row, column: (old or {}).get(column)}
+        # Properties that are one value become as at the base together; a key stays.
+        [part] = [each for each in list_parts(edited.type_) if column in each]
+        columns = set(part).difference(edited.shape.key.values())
+        return {**row} | {each: (old or {}).get(each) for each in columns}
     name = decision.property
     values = decision.value if name is None else {name: decision.value}
     assert isinstance(values, Mapping), "a value without a property is an object"

@@ -117,7 +117,7 @@ def resolve_rows(
     kinds[mixed.places[~mixed.is_conflict]] = -1
     sides_of = np.array([choices.prefer.get(kind, "") for kind in (*KINDS, "")])[kinds]
     if decisions := choices.list_decisions(type_.key):
-        decided = DecidedSides(decisions, changed, rows)
+        decided = DecidedSides(decisions, changed, rows, mixed)
         whole = np.where(kinds >= 0, decided.whole, "")
         mixed = decided.decide_parts(mixed.select_rows(whole[mixed.places] == ""), type_)
         sides_of = np.where(whole == "", sides_of, whole)
