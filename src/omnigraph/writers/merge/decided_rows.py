@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
-from omnigraph.rows.comparison import to_numpy
+from omnigraph.rows.comparison import comparable_type_of, to_numpy
 from omnigraph.schema.accepted_schema import TypeKind
 from omnigraph.schema.catalog import SOURCE, TARGET, EdgeType, NodeType
 from omnigraph.versioning.effects import ID_COLUMN
@@ -138,7 +138,7 @@ def _edit_rows(
     shape = edited.shape
     base = locate_rows(sides.base, edited.type_.base, ids)
     there = read_columns(base.select_rows(np.flatnonzero(base.is_there)), shape, shape.schema.names)
-    old, found = ({row[ID_COLUMN]: row for row in table.to_pylist()} for table in (there, rows))
+    old, found = ({row[ID_COLUMN]: row for row in _list_rows(each)} for each in (there, rows))
     for decision in decisions:
         id_ = decision.entity_id
         row = _edit_row(edited, decision, found.pop(id_, None), old.get(id_))
@@ -146,6 +146,19 @@ def _edit_rows(
             found[id_] = row
     listed = [found[id_] for id_ in sorted(found)]
     return pa.Table.from_pylist(listed, schema=shape.schema)
+
+
+def _list_rows(rows: pa.Table) -> list[Mapping[str, Any]]:
+    """Rows of plain values; a date or a time is a number, as Python's `date` has no time of day."""
+    columns = [each.cast(_plain_type_of(each.type)) for each in rows.columns]
+    found: list[Mapping[str, Any]] = pa.table(columns, rows.column_names).to_pylist()
+    return found
+
+
+def _plain_type_of(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_list(kind):
+        return pa.list_(_plain_type_of(kind.value_type))
+    return comparable_type_of(kind)
 
 
 def _edit_row(

@@ -16,6 +16,7 @@ from omnigraph.errors import EntityConflict, Violation
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.rows.comparison import with_both_zeros
 from omnigraph.rows.json_encoding import encode_json_values
+from omnigraph.rows.result_types import to_result_values
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.schema.catalog import SOURCE, TARGET, EdgeType
@@ -344,7 +345,7 @@ def read_images(view: View, type_key: TypeKey | None, ids: pa.Array) -> dict[str
     chosen = light if len(ids) > _BLOBS_MAX else None
     rows = fetch_rows(view, type_key, ids, columns=chosen)
     columns = {
-        name: _describe_blobs(rows[column]) if column in blobs else encode_json_values(rows[column])
+        name: _describe_blobs(rows[column]) if column in blobs else _encode_values(rows[column])
         for name, column in shape.columns.items()
         if column in rows.column_names
     }
@@ -374,6 +375,11 @@ def select_differing(images: SideImages) -> SideImages:
 
 def _select_names(image: EntityImage, names: set[str]) -> EntityImage:
     return {name: value for name, value in image.items() if name in names}
+
+
+def _encode_values(values: pa.ChunkedArray) -> list[object]:
+    # What a table has as days has a time of day in JSON, as in results.
+    return [*encode_json_values(to_result_values(values))]
 
 
 def _describe_blobs(values: pa.ChunkedArray) -> list[object]:

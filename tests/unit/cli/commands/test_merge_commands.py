@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import omnigraph
 from unit.cli.small_company import Answer, Run
 
 
@@ -98,6 +99,25 @@ def test_conflicts_are_a_document_for_programs(run: Run, review: Path, folder: P
         "theirs": {"age": 42},
         "properties": ["age"],
     }
+
+
+def test_conflicts_have_the_time_of_day_wherever_they_are_shown(run: Run, tmp_path: Path) -> None:
+    store, lines = tmp_path / "times.omni", tmp_path / "conflicts.jsonl"
+    with omnigraph.create(str(store), schema="node P { k: String @key  at: DateTime? }") as graph:
+        main = graph.branch()
+        main.load({"P": [{"k": "x", "at": "2020-01-01T10:30:00Z"}]}, mode="append")
+        review = graph.create_branch("review")
+        for branch, year in ((main, 2021), (review, 2022)):
+            at = f'datetime("{year}-01-01T10:30:00Z")'
+            branch.mutate(f'query q() {{ update P set {{ at: {at} }} where k = "x" }}')
+    merge = ("branch", "merge", "review", "--uri", store, "--quiet")
+    for flags in ((), ("--dry-run",), ("--json",), ("--json", "--dry-run")):
+        result = run(*merge, *flags)
+        assert isinstance(result.exception, SystemExit), result.exception
+        assert "2022-01-01T10:30:00.000Z" in result.output
+    assert run(*merge, "--conflicts", lines).exit_code == 1
+    lines.write_text(lines.read_text().replace('"take": null', '"take": "theirs"'))
+    assert run(*merge, "--resolve", lines).exit_code == 0
 
 
 def test_a_dry_run_tells_conflicts_and_writes_nothing(
