@@ -305,8 +305,8 @@ class EntityConflict:
     unique_violation, cardinality_violation, value_constraint_violation and schema_conflict. `ours`
     is the state on the branch that is merged into, `theirs` the one that is merged, `base` the one
     both came from; None where the entity does not exist. Of an entity that exists on all sides
-    only the `properties` that conflict are given, or those that differ where a rule is broken;
-    edges have their ends as `@src` and `@dst`.
+    only what differs is given; edges have their ends as `@src` and `@dst`. `properties` are those
+    in conflict; there are none where the whole entity is, as it always is with `by="entity"`.
     """
 
     kind: str

@@ -184,20 +184,23 @@ class OpenConflicts:
             found = [self._rules[decision.type_key]]
         return _record_decision(decision, found[0]) if found else None
 
+    def refuse(self, decision: Decision) -> InvalidArgumentError:
+        """What a decision that is about none of the conflicts ends with."""
+        known = self._by_entity.get((decision.type_key, decision.entity_id), ())
+        if any(each.kind in PREFERABLE and not each.properties for each in known):
+            what, hint = "the conflict is about the whole entity", "leave `property` out"
+            return InvalidArgumentError("resolve", f"{decision}: {what}", hint=hint)
+        which = "conflict" if may_mend(decision) else f"a conflict that '{decision.take}' decides"
+        return InvalidArgumentError(
+            "resolve",
+            f"{decision} is not in {which}",
+            hint="a merge with --conflicts, or dry_run=True, lists what is",
+        )
+
 
 def may_mend(decision: Decision) -> bool:
     """Whether a decision may mend any entity of a type that breaks a rule."""
     return decision.take in (Take.DELETE, Take.VALUE)
-
-
-def refuse_decision(decision: Decision) -> InvalidArgumentError:
-    """What a decision that is about none of the conflicts ends with."""
-    which = "conflict" if may_mend(decision) else f"a conflict that '{decision.take}' decides"
-    return InvalidArgumentError(
-        "resolve",
-        f"{decision} is not in {which}",
-        hint="a merge with --conflicts, or dry_run=True, lists what is",
-    )
 
 
 def _record_decision(decision: Decision, conflict: EntityConflict) -> MergeDecision:

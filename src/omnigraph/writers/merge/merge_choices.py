@@ -21,7 +21,6 @@ from omnigraph.writers.merge.conflict_decisions import (
     digest_conflicts,
     may_mend,
     parse_resolution,
-    refuse_decision,
     require_same_conflicts,
 )
 from omnigraph.writers.merge.conflict_kinds import PREFERABLE, parse_preferences
@@ -90,7 +89,7 @@ class MergeChoices:
             return self
         chosen = self._match(others, rules)
         for each in chosen.others:
-            raise refuse_decision(each)
+            raise OpenConflicts(conflicts).refuse(each)
         return chosen
 
     def _match(
@@ -101,7 +100,7 @@ class MergeChoices:
         others = tuple(each for each, recorded in matched if recorded is None)
         for each in others:
             if not may_mend(each):
-                raise refuse_decision(each)
+                raise open_.refuse(each)
         known = tuple(each for each, recorded in matched if recorded is not None)
         recorded = tuple(recorded for _, recorded in matched if recorded is not None)
         return replace(

@@ -214,9 +214,7 @@ class _TypeImages:
         if base is not None:
             base, ours, theirs = (_select_names(each, set(names)) for each in (base, ours, theirs))
         message = f"{conflict.message}: {', '.join(names)}"
-        return replace(
-            conflict, base=base, ours=ours, theirs=theirs, message=message, properties=names
-        )
+        return replace(conflict, base=base, ours=ours, theirs=theirs, message=message)
 
 
 def _iter_differing_names(ours: EntityImage, theirs: EntityImage) -> Iterator[str]:

@@ -105,7 +105,10 @@ def test_whole_entities_are_compared_when_the_caller_wants_it(graph: Graph) -> N
         assert plan.conflict_count == (by == "entity")
     with pytest.raises(MergeConflictError) as caught:
         main.merge(review, by="entity")
-    assert caught.value.conflicts[0].properties == ("age", "last")
+    [conflict] = caught.value.conflicts
+    assert conflict.properties == ()
+    assert conflict.message.endswith("changed on both sides: age, last")
+    assert (conflict.ours, conflict.theirs) == ({"age": 7}, {"age": 1, "last": "L"})
     with pytest.raises(InvalidArgumentError, match="by: 'row' is neither"):
         main.merge(review, by="row")
     graph.execute("set merge_by = property; branch merge review")
