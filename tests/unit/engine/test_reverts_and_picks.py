@@ -12,6 +12,7 @@ from unit.writers.merge.merge_world import (
     change,
     edge,
     four_people,
+    new_graph,
     person,
     problems,
     put,
@@ -165,3 +166,19 @@ def test_a_cherry_pick_of_an_edge_needs_its_nodes(graph: Graph) -> None:
         f"edge Knows '{conflict.entity_id}' of the commit needs Person 'eve' as its source,"
         " which is not on this branch"
     )
+
+
+@pytest.mark.parametrize("before", ["", 'where k = "y"', 'where k = "x"'])
+def test_a_merge_counts_what_was_picked_again_whatever_else_was_written(before: str) -> None:
+    nodes: list[dict[str, object]] = [{"type": "P", "data": {"k": key, "a": 0}} for key in "xy"]
+    schema = "node P { k: String @key  a: I64? merge counter  n: I64? }"
+    with new_graph(*nodes, schema=schema) as graph:
+        main, other = graph.branch(), graph.create_branch("other")
+        change(other, 'update P set { a: a + 1000 } where k = "x"')
+        if before:
+            change(main, f"update P set {{ n: 9 }} {before}")
+        main.cherry_pick(other.head)
+        text = 'query q() { match { $p: P { k: "x" } } return { $p.a } }'
+        assert main.query(text).to_pylist() == [{"p.a": 1000}]
+        main.merge(other)
+        assert main.query(text).to_pylist() == [{"p.a": 2000}]

@@ -33,6 +33,8 @@ from omnigraph.versioning.record import (
 from omnigraph.writers import prepare
 from omnigraph.writers.graph_change import GraphChange, TypeChange
 from omnigraph.writers.merge.conflict_decisions import Decision
+from omnigraph.writers.merge.conflict_kinds import MergeAction
+from omnigraph.writers.merge.counted_bases import list_counters
 from omnigraph.writers.merge.decided_rows import EDITS, edit_type_change
 from omnigraph.writers.merge.merge_choices import MergeChoices
 from omnigraph.writers.merge.merge_conflicts import (
@@ -185,6 +187,9 @@ def _list_candidates(
 
 def _is_fast_forward(type_: MergedType, sides: MergeSides) -> bool:
     if type_.ours is None or type_.theirs is None:
+        return False
+    if list_counters(type_) and sides.action is MergeAction.MERGE:
+        # Equal counts of both sides add up, also where a pick took the table of theirs.
         return False
     mine = sides.ours.snapshot.pins[str(type_.ours.key)]
     return mine == sides.theirs.snapshot.pins[str(type_.theirs.key)]
