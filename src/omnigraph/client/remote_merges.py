@@ -11,8 +11,8 @@ from omnigraph.client.remote_states import format_state
 from omnigraph.engine.commit_loop import Terms
 from omnigraph.engine.refs import StateRef
 from omnigraph.engine.write_results import MergePlan, MergeResult
-from omnigraph.writers.merge.conflict_decisions import iter_resolver_lines
 from omnigraph.writers.merge.merge_choices import MergeBy, Prefer, Resolve, build_choices
+from omnigraph.writers.merge.resolver_answers import ResolverAnswers
 
 JsonObject = dict[str, Any]  # Any: a JSON document
 
@@ -52,14 +52,19 @@ class RemoteMerger:
         return self._plan(("branches", "merge"), self._name_source(source) | chosen)
 
     def _ask_resolver(self, source: StateRef, chosen: JsonObject) -> JsonObject:
-        """The choices with decisions as lines: a function is asked here, about a plan."""
+        """The choices with decisions as lines: a function is asked here, about plans."""
         resolver = chosen.get("resolve")
         if not callable(resolver):
             return chosen
         asked = {"by": chosen["by"]}
-        plan = self._plan(("branches", "merge"), self._name_source(source) | asked)
-        header = next(plan.iter_decision_lines())
-        return {**chosen, "resolve": [header, *iter_resolver_lines(resolver, plan.conflicts)]}
+        segments, named = ("branches", "merge"), self._name_source(source)
+        plan = self._plan(segments, named | asked)
+        header, answers = next(plan.iter_decision_lines()), ResolverAnswers(resolver)
+        decided = {**chosen, "resolve": [header]}
+        while answers.ask(plan.conflicts):
+            decided["resolve"] = [header, *answers.iter_lines()]
+            plan = self._plan(segments, named | decided)
+        return decided
 
     def revert(self, commit: StateRef, *, chosen: JsonObject, terms: Terms) -> MergeResult:
         """Undo what a commit changed, as a commit of its own."""

@@ -36,6 +36,7 @@ from omnigraph.versioning import BranchAt, Record, Retained, Stream, Transaction
 from omnigraph.versioning.record import MAIN_BRANCH
 from omnigraph.writers.key_cache import KeyCache
 from omnigraph.writers.merge.conflict_kinds import MergeAction
+from omnigraph.writers.merge.decision_rounds import check_decided_merge
 from omnigraph.writers.merge.merge_choices import (
     MergeBy,
     MergeChoices,
@@ -226,13 +227,7 @@ def _check_merge(
     sides = MergeSides(base, ours=view, theirs=theirs, lineage=resources.lineage, action=action)
     with session.guard_reads(base.snapshot), session.guard_reads(theirs.snapshot):
         check = partial(_check_choices, sides, keys=resources.keys, is_forward=is_forward)
-        if chosen.resolve is None:
-            return check(chosen)
-        conflicts = check(replace(chosen, prefer={})).conflicts
-        chosen = chosen.decide(sides.commits, conflicts.listed)
-        checked = check(chosen)
-        again = chosen.decide_others(checked.conflicts.listed)
-        return checked if again is chosen else check(again)
+        return check_decided_merge(check, sides.commits, chosen)
 
 
 def _check_choices(

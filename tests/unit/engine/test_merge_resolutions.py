@@ -187,6 +187,10 @@ WRONG: list[tuple[Any, str]] = [
     ([take("a", "ours", property="e")], "P.e of 'a' is not in a conflict"),
     ([take("new-theirs", "theirs")], "not in a conflict that 'theirs' decides"),
     ([take("a", "ours"), take("a", "theirs")], "line 2: P of 'a' is decided twice"),
+    (
+        [take("a", "ours", property="t"), take("a", "theirs")],
+        "P.t of 'a' has a line beside that of its entity",
+    ),
     ([take("a", "mine")], "line 1: `take` is 'ours', 'theirs', 'base', 'delete'"),
     ([take("a", {"value": 1})], "without `property`, a value is an object"),
     ([take("a", "delete", property="n")], "'delete' is about an entity"),

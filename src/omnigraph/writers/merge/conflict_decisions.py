@@ -98,10 +98,17 @@ def parse_resolution(lines: object) -> Resolution:
         decision = _parse_line(number, line)
         if decision is None:
             continue
-        name = decision.type_key, decision.entity_id, decision.property
-        if name in decisions:
+        decided = decision.type_key, decision.entity_id, decision.property
+        if decided in decisions:
             _refuse(number, f"{decision} is decided twice")
-        decisions[name] = decision
+        decisions[decided] = decision
+    for each in decisions.values():
+        if each.property is not None and (each.type_key, each.entity_id, None) in decisions:
+            raise InvalidArgumentError(
+                "resolve",
+                f"{each} has a line beside that of its entity",
+                hint="keep the line of the entity, or those of its properties",
+            )
     if len(decisions) > DECISIONS_MAX:
         raise InvalidArgumentError(
             "resolve",
@@ -111,27 +118,6 @@ def parse_resolution(lines: object) -> Resolution:
     return Resolution(tuple(decisions.values()), about)
 
 
-def ask_resolver(resolver: Resolver, conflicts: Iterable[EntityConflict]) -> Resolution:
-    """The decisions of a function, which is called with each conflict."""
-    return parse_resolution(iter_resolver_lines(resolver, conflicts))
-
-
-def iter_resolver_lines(
-    resolver: Resolver, conflicts: Iterable[EntityConflict]
-) -> Iterator[JsonObject]:
-    """The answers of a function as lines.
-
-    It returns what a line has as `take`, or an object of that by property, or None.
-    """
-    for conflict in conflicts:
-        answer = resolver(conflict)
-        named = _name_entity(conflict)
-        if isinstance(answer, Mapping) and set(answer) != {"value"}:
-            yield from ({**named, "property": each, "take": take} for each, take in answer.items())
-        else:
-            yield from ({**line, "take": answer} for line in _iter_named_parts(conflict))
-
-
 def iter_conflict_lines(
     conflicts: Sequence[EntityConflict], commits: tuple[str, str, str]
 ) -> Iterator[dict[str, object]]:
@@ -139,7 +125,7 @@ def iter_conflict_lines(
     yield ConflictedCommits(*commits, digest_conflicts(conflicts)).to_json()
     for conflict in conflicts:
         sides = {"base": conflict.base, "ours": conflict.ours, "theirs": conflict.theirs}
-        for named in _iter_named_parts(conflict):
+        for named in iter_named_parts(conflict):
             name = named.get("property")
             states = {
                 side: image if name is None or image is None else image.get(str(name))
@@ -265,16 +251,17 @@ def _parse_header(number: int, line: JsonObject) -> ConflictedCommits:
     return ConflictedCommits(*(found[name] for name in names))
 
 
-def _iter_named_parts(conflict: EntityConflict) -> Iterator[dict[str, object]]:
+def iter_named_parts(conflict: EntityConflict) -> Iterator[dict[str, object]]:
     """What a decision on a conflict names: each property of it, or the entity."""
-    named = _name_entity(conflict)
+    named = name_entity(conflict)
     if conflict.kind in PREFERABLE and conflict.properties:
         yield from ({**named, "property": each} for each in conflict.properties)
     elif conflict.entity_id is not None:
         yield named
 
 
-def _name_entity(conflict: EntityConflict) -> dict[str, object]:
+def name_entity(conflict: EntityConflict) -> dict[str, object]:
+    """How a line names the entity of a conflict."""
     kind = "edge" if conflict.entity_kind == TypeKind.EDGE else "type"
     return {kind: conflict.type_name, "id": conflict.entity_id}
 

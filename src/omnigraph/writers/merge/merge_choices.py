@@ -17,7 +17,6 @@ from omnigraph.writers.merge.conflict_decisions import (
     Resolution,
     Resolver,
     Take,
-    ask_resolver,
     digest_conflicts,
     may_mend,
     parse_resolution,
@@ -72,24 +71,19 @@ class MergeChoices:
         self, commits: tuple[str, str, str], conflicts: Sequence[EntityConflict]
     ) -> MergeChoices:
         """The choices with decisions on the conflicts between the base, ours and theirs."""
-        if self.resolve is None:
+        if not isinstance(self.resolve, Resolution):
             return self
-        asked = self.resolve
-        found = asked if isinstance(asked, Resolution) else ask_resolver(asked, conflicts)
-        require_same_conflicts(found, ConflictedCommits(*commits, digest_conflicts(conflicts)))
-        return self._match(found.decisions, conflicts)
+        about = ConflictedCommits(*commits, digest_conflicts(conflicts))
+        require_same_conflicts(self.resolve, about)
+        return self._match(self.resolve.decisions, conflicts)
 
     def decide_others(self, conflicts: Sequence[EntityConflict]) -> MergeChoices:
         """The choices with decisions on conflicts that came up when the others were decided."""
-        rules = [each for each in conflicts if each.kind not in PREFERABLE]
-        others = self.others
-        if callable(self.resolve):
-            others = ask_resolver(self.resolve, rules).decisions
-        if not others:
-            return self
-        chosen = self._match(others, rules)
-        for each in chosen.others:
-            raise OpenConflicts(conflicts).refuse(each)
+        chosen = self._match(
+            self.others, [each for each in conflicts if each.kind not in PREFERABLE]
+        )
+        if len(chosen.others) == len(self.others):
+            raise OpenConflicts(conflicts).refuse(chosen.others[0])
         return chosen
 
     def _match(
