@@ -98,13 +98,9 @@ def compute_written_ids(
     kind = TypeKind.NODE if action.ends is None else TypeKind.EDGE
     type_key = TypeKey(kind, action.type_name)
     shape = view.get_shape(type_key)
-    columns = {
-        shape.columns[each.property]: _compute_values(each, type_key, rows, (view, params, None))
-        for each in action.assignments
-        if each.property in shape.key
-    }
-    columns |= _compute_both_ends(action, type_key, rows, params)
-    return _derive_ids(shape, columns)
+    keys = _compute_keys(action, type_key, rows, (view, params))
+    columns = {shape.columns[name]: column for name, column in keys.items()}
+    return _derive_ids(shape, columns | _compute_both_ends(action, type_key, rows, params))
 
 
 def collect_writes(
@@ -114,17 +110,31 @@ def collect_writes(
     kind = TypeKind.NODE if action.ends is None else TypeKind.EDGE
     type_key = TypeKey(kind, action.type_name)
     shape = view.get_shape(type_key)
-    values = {
-        assign.property: _compute_values(assign, type_key, rows, (view, params, None))
-        for assign in action.assignments
-    }
-    columns = {shape.columns[name]: column for name, column in values.items()}
+    values = _compute_keys(action, type_key, rows, (view, params))
     ends = _compute_both_ends(action, type_key, rows, params)
-    columns |= ends
-    values |= {_END_NAMES[column]: ids for column, ids in ends.items()}
-    if not shape.key:
+    columns = {shape.columns[name]: column for name, column in values.items()} | ends
+    # The key is first: errors about other values name the entity.
+    ids = _derive_ids(shape, columns) if shape.key else None
+    for each in action.assignments:
+        if each.property not in values:
+            found = _compute_values(each, type_key, rows, (view, params, ids))
+            values[each.property] = columns[shape.columns[each.property]] = found
+    if ids is None:
         return EntityValues(type_key, generate_ids(rows.num_rows), columns)
-    return _make_distinct(type_key, _derive_ids(shape, columns), values, shape)
+    values |= {_END_NAMES[column]: nodes for column, nodes in ends.items()}
+    return _make_distinct(type_key, ids, values, shape)
+
+
+def _compute_keys(
+    action: typed_tree.WriteEach, type_key: TypeKey, rows: RowColumns, place: tuple[View, Params]
+) -> dict[str, _Column]:
+    """The values of the key, by property."""
+    key = place[0].get_shape(type_key).key
+    return {
+        each.property: _compute_values(each, type_key, rows, (*place, None))
+        for each in action.assignments
+        if each.property in key
+    }
 
 
 def _compute_both_ends(

@@ -1,0 +1,27 @@
+"""Values that cannot be computed for entities that a statement writes by their keys."""
+
+from __future__ import annotations
+
+import pytest
+
+from omnigraph.errors import ValueFaultError
+from unit.writers.merge.merge_world import new_graph
+
+SCHEMA = "node P { k: String @key  a: F64? }"
+RECORDS = "$rows: [{ k: String, d: F64 }]"
+QUERIES = [
+    "for $r in $rows { upsert P { a: 1.0 / $r.d, k: $r.k } }",
+    "for $r in $rows { create P { k: $r.k, a: 1.0 / $r.d } }",
+    'match { $p: P } create P { k: "c", a: 1.0 / ($p.a - 1.0) }',
+]
+
+
+@pytest.mark.parametrize("body", QUERIES)
+def test_a_value_fault_names_the_entity(body: str) -> None:
+    rows = [{"k": "b", "d": 1.0}, {"k": "c", "d": 0.0}, {"k": "d", "d": 2.0}]
+    with new_graph({"type": "P", "data": {"k": "a", "a": 1.0}}, schema=SCHEMA) as graph:
+        main, text = graph.branch(), f"query q({RECORDS if '$rows' in body else ''}) {{ {body} }}"
+        with pytest.raises(ValueFaultError, match="the value of P 'c' cannot") as caught:
+            main.mutate(text, params={"rows": rows} if "$rows" in body else None)
+        assert caught.value.entity_id == "c"
+        assert main.count("P") == 1
