@@ -56,7 +56,9 @@ class ResolutionFiles:
             return None
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
+            raise typer.BadParameter(f"--resolve: {path}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
             raise typer.BadParameter(f"--resolve: {path}: {error}") from error
         return [_parse_line(path, number, line) for number, line in enumerate(lines, 1)]
 

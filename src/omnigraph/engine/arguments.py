@@ -84,7 +84,7 @@ def require_optional_count(argument: str, value: object) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool):
-        raise InvalidArgumentError(argument, f"a {type(value).__name__} is not a number of things")
+        raise InvalidArgumentError(argument, f"a {type(value).__name__} is not a whole number")
     if value < 0:
         raise InvalidArgumentError(argument, f"{value} is negative")
     # More than a machine can count are all there are.

@@ -27,7 +27,7 @@ from omnigraph.writers.value_faults import find_faults
 
 _Mask: TypeAlias = npt.NDArray[np.bool_]
 
-_HINTS: Final = {"required": "give it a value, such as coalesce(…, 0)"}
+_NULL_HINT: Final = "give it a value, or leave out the rows that have none"
 # One chunk of equal cells, which a column repeats by reference however long it is.
 _CHUNK_ROWS: Final = 65_536
 _CHUNK_BYTES: Final = 16 * 1024 * 1024
@@ -54,7 +54,10 @@ class ValueSubject:
         violation = Violation(
             rule, message, type_name=self.type_name, property=self.property, entity_id=entity_id
         )
-        return WriteRefusedError(message, violations=[violation], hint=_HINTS.get(rule))
+        hint = _NULL_HINT if rule == "required" else None
+        if hint is not None and self.type.is_numeric:
+            hint = "give it a value, such as coalesce(…, 0)"
+        return WriteRefusedError(message, violations=[violation], hint=hint)
 
 
 def compute_column(

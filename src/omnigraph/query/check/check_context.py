@@ -42,6 +42,8 @@ class CheckContext:
     errors: int = 0
     # The variables of blocks that have ended, which messages distinguish from misspelt ones.
     block_variables: set[str] = field(default_factory=set)
+    # The variables of `let` and `for`, which no constant reads.
+    value_variables: set[str] = field(default_factory=set)
     # The edge types that join two node types, found once: a schema may have very many.
     joining_steps: dict[tuple[str, str], tuple[EdgeStep, ...]] = field(default_factory=dict)
     # The checker of blocks that stand in expressions, which are checked before blocks are.

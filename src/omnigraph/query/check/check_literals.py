@@ -68,6 +68,11 @@ def refuse_variable(context: CheckContext, name: str, span: Span) -> None:
         hint = f"write for $row in ${name} {{ … }}, and in it the fields of a record, as $row.name"
         context.report_error("T128", span, f"'${name}' is a list of records", hint=hint)
         return
+    if name in context.value_variables:
+        hint = f"compare it after the braces: $v.name = ${name}"
+        message = f"'${name}' is not a parameter, and only a constant can stand here"
+        context.report_error("T14", span, message, hint=hint)
+        return
     context.report_error(
         "T14",
         span,

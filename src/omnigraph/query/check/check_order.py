@@ -212,12 +212,26 @@ def _check_key(keys: _OrderScope, key: ast.OrderKey) -> _CheckedKey | None:
                 return _check_returned_key(keys, key, item)
             _refuse_name(keys, key.value)
             return None
+        case ast.Variable() if _is_alias_only(keys, key.value.name):
+            _refuse_alias_variable(keys.context, key.value)
+            return None
         case ast.Nearest() | ast.Bm25() | ast.Rrf():
             return _check_repeated_score(keys, key, key.value)
         case ast.PropertyAccess() | ast.SystemAccess() if not keys.items.is_aggregated:
             return _check_entity_key(keys, key, key.value)
         case _:
             return _check_equal_key(keys, key)
+
+
+def _is_alias_only(keys: _OrderScope, name: str) -> bool:
+    is_variable = name in keys.context.parameters or keys.scope.find(name) is not None
+    return name in keys.by_name and not is_variable
+
+
+def _refuse_alias_variable(context: CheckContext, variable: ast.Variable) -> None:
+    name = variable.name
+    hint = f"'{name}' is an alias: write it without '$'"
+    context.report_error("T102", variable.span, f"variable '${name}' is not bound", hint=hint)
 
 
 def _check_entity_key(

@@ -154,8 +154,10 @@ def _check_clause(
             pattern, inner = _check_block(context, scope, clause)
             return check_lateral(context, (scope, inner), pattern, clause)
         case ast.Let():
+            context.value_variables.add(clause.variable.name)
             return check_let(context, scope, clause)
         case ast.ForEach():
+            context.value_variables.add(clause.variable.name)
             return check_for_each(context, scope, clause)
         case _:
             assert_never(clause)

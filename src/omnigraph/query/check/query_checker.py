@@ -43,6 +43,8 @@ def _refuse_records(context: CheckContext, query: ast.Query) -> None:
         if isinstance(parameter.type, ast.RecordListType):
             message = "a list of records is for 'for $row in $rows { … }', which writes"
             context.report_error("T107", parameter.type.span, message)
+            # Where it is read, it needs no second error.
+            context.is_first("unbound", parameter.name.text)
 
 
 def declare_parameters(

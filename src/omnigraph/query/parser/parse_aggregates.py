@@ -122,13 +122,17 @@ def parse_count(cursor: QueryCursor, word: str) -> tuple[int | Variable | None, 
     if word == "offset":
         cursor.require_lenient(cursor.token.span, "'offset'")
     cursor.advance()
-    what = f"an integer after '{word}'"
+    count = _parse_row_count(cursor, f"an integer after '{word}'")
+    if word == "offset" and cursor.is_at("limit"):
+        cursor.fail("what follows 'offset'", hint="limit comes first: limit 10 offset 5")
+    return count, cursor.build_span(start)
+
+
+def _parse_row_count(cursor: QueryCursor, what: str) -> int | Variable:
     if cursor.token.kind is TokenKind.VARIABLE and cursor.mode is Mode.LENIENT:
-        variable = parse_variable(cursor)
-        return variable, cursor.build_span(start)
+        return parse_variable(cursor)
     if cursor.token.kind is not TokenKind.INTEGER:
         is_variable = cursor.token.kind is TokenKind.VARIABLE
         hint = "in strict mode a limit is a written integer" if is_variable else None
         cursor.fail(what, hint=hint)
-    count = cursor.expect_integer(what, maximum=LIMIT_MAX)
-    return count, cursor.build_span(start)
+    return cursor.expect_integer(what, maximum=LIMIT_MAX)

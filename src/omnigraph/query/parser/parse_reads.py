@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from omnigraph.lang.lexer import Mode, TokenKind
 from omnigraph.lang.source_text import NO_SPAN, Span
 from omnigraph.query.ast import (
     Clause,
@@ -14,11 +13,10 @@ from omnigraph.query.ast import (
     ReadBody,
     SetOperation,
     SetOperator,
-    Variable,
 )
-from omnigraph.query.parser.parse_aggregates import LIMIT_MAX, parse_order
+from omnigraph.query.parser.parse_aggregates import parse_count, parse_order
 from omnigraph.query.parser.parse_expressions import parse_expr
-from omnigraph.query.parser.parse_literals import expect_expr, parse_variable
+from omnigraph.query.parser.parse_literals import expect_expr
 from omnigraph.query.parser.parse_patterns import parse_block
 from omnigraph.query.parser.query_cursor import RESERVED, QueryCursor
 from omnigraph.query.query_dialect_hints import CLAUSE_HINTS
@@ -150,8 +148,8 @@ def _parse_tail(cursor: QueryCursor, body: ReadBody) -> ReadBody:
         order_start = cursor.advance().start
         order = parse_order(cursor, parse_expr)
         order_span = cursor.build_span(order_start)
-    limit, limit_span = _parse_count(cursor, "limit")
-    offset, offset_span = _parse_count(cursor, "offset")
+    limit, limit_span = parse_count(cursor, "limit")
+    offset, offset_span = parse_count(cursor, "offset")
     return replace(
         body,
         having=having,
@@ -207,23 +205,3 @@ def _parse_projection(cursor: QueryCursor) -> Projection:
     span = cursor.build_span(start)
     cursor.accept(",")
     return Projection(value, alias, span)
-
-
-def _parse_count(cursor: QueryCursor, word: str) -> tuple[int | Variable | None, Span]:
-    """`limit` or `offset`, and a number of rows."""
-    if not cursor.is_at(word):
-        return None, NO_SPAN
-    start = cursor.token.start
-    if word == "offset":
-        cursor.require_lenient(cursor.token.span, "'offset'")
-    cursor.advance()
-    what = f"an integer after '{word}'"
-    if cursor.token.kind is TokenKind.VARIABLE and cursor.mode is Mode.LENIENT:
-        variable = parse_variable(cursor)
-        return variable, cursor.build_span(start)
-    if cursor.token.kind is not TokenKind.INTEGER:
-        is_variable = cursor.token.kind is TokenKind.VARIABLE
-        hint = "in strict mode a limit is a written integer" if is_variable else None
-        cursor.fail(what, hint=hint)
-    count = cursor.expect_integer(what, maximum=LIMIT_MAX)
-    return count, cursor.build_span(start)

@@ -16,7 +16,10 @@ from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.inputs.input_reader import read_input
 from omnigraph.writers.inputs.input_rows import IncomingRows, InputOptions
 
-_HINT: Final = "give a list of records, a table, a data frame, or the pathlib.Path of a file"
+_HINT: Final = (
+    "give a list of records, a table, a data frame, or the pathlib.Path of a file; on the command "
+    "line --rows NAME=PATH"
+)
 
 
 def read_parameter_records(
