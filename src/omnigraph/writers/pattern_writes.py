@@ -17,6 +17,8 @@ from omnigraph.query.typed_tree import STRING, SystemName
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.rows.entity_ids import compute_entity_ids, generate_ids
 from omnigraph.rows.evaluator import Params, RowColumns, is_constant
+from omnigraph.rows.json_encoding import encode_json_values
+from omnigraph.rows.result_types import to_result_values
 from omnigraph.rows.row_order import compute_order_codes
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
@@ -243,6 +245,6 @@ def _require_equal(
 
 
 def _show_value(column: pa.Array, row: int) -> str:
-    value = column[row].as_py()
+    [value] = encode_json_values(to_result_values(column.slice(row, 1)))
     text = "null" if value is None else repr(value)
     return text if len(text) <= _VALUE_SHOWN_MAX else f"{text[:_VALUE_SHOWN_MAX]}…"

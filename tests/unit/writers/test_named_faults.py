@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.errors import ValueFaultError
+from omnigraph.errors import AmbiguousUpdateError, ValueFaultError
 from unit.writers.merge.merge_world import new_graph
 
 SCHEMA = "node P { k: String @key  a: F64? }"
@@ -25,3 +25,14 @@ def test_a_value_fault_names_the_entity(body: str) -> None:
             main.mutate(text, params={"rows": rows} if "$rows" in body else None)
         assert caught.value.entity_id == "c"
         assert main.count("P") == 1
+
+
+def test_different_times_of_one_day_are_shown_with_their_times() -> None:
+    schema = "node P { k: String @key  at: DateTime? }"
+    rows = [{"k": "b", "at": f"2020-01-01T{hour}:00:00Z"} for hour in (10, 11)]
+    text = "query q($rows: [{ k: String, at: DateTime }]) "
+    text += "{ for $r in $rows { upsert P { k: $r.k, at: $r.at } } }"
+    with new_graph(schema=schema) as graph, pytest.raises(AmbiguousUpdateError) as caught:
+        graph.branch().mutate(text, params={"rows": rows})
+    assert "'2020-01-01T10:00:00.000Z'" in str(caught.value)
+    assert "'2020-01-01T11:00:00.000Z'" in str(caught.value)
