@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from omnigraph.query import ast, typed_reads, typed_tree
+from omnigraph.query import ast, typed_reads
 from omnigraph.query.check.check_context import CheckContext
 from omnigraph.query.check.check_having import check_having
-from omnigraph.query.check.check_literals import find_parameter_value
+from omnigraph.query.check.check_literals import check_row_count
 from omnigraph.query.check.check_order import check_order
 from omnigraph.query.check.check_patterns import check_pattern
 from omnigraph.query.check.check_returns import ReturnItem, ReturnItems, check_items
 from omnigraph.query.check.variable_scope import Scope
-from omnigraph.schema.property_types import INTEGERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,26 +66,8 @@ def check_result(
         having=having,
         rank=order.rank,
         order=order.keys,
-        limit=_check_count(context, "limit", body.limit),
-        offset=_check_count(context, "offset", body.offset),
+        limit=check_row_count(context, "limit", body.limit),
+        offset=check_row_count(context, "offset", body.offset),
         input=start.stage,
     )
     return CheckedRead(read, items)
-
-
-def _check_count(
-    context: CheckContext, word: str, count: int | ast.Variable | None
-) -> typed_tree.RowCount | None:
-    """A number of rows: a literal, or a parameter with an integer."""
-    if count is None or isinstance(count, int):
-        return count
-    value = None
-    if count.name in context.parameters:
-        value = find_parameter_value(context, count.name)
-        if value is None or value.type.scalar in INTEGERS:
-            return value
-    got = f"${count.name} is not a parameter" if value is None else f"got {value.type}"
-    context.report_error(
-        "T121", count.span, f"'{word}' needs an integer or a parameter with one; {got}"
-    )
-    return None
