@@ -153,8 +153,9 @@ class Patterns:
         edge, bounds = "", ""
         is_bindable = not {"$_"} & set(ends)
         if is_same and self.pen.chance(35):
-            least = self.pen.number(1, 2)
-            bounds = f"{{{least},{self.pen.number(least, 3)}}}"
+            least = self.pen.one_of((1, 2, 1, 2, 0))
+            most = "" if self.pen.chance(15) else self.pen.number(least, 3)
+            bounds = f"{{{least},{most}}}"
         elif is_bindable and self.pen.chance(30):
             name = self._name("w")
             edge, scope = f"${name}:", scope.with_edge(name, types)

@@ -134,13 +134,15 @@ class Reader:
         is_chain = op.source_type == op.target_type
         seen = {start} if is_chain else set()
         frontier, hop = {start}, 0
+        if op.minimum == 0:
+            yield start, None
         while frontier and hop < (op.maximum if is_chain else 1):
             hop += 1
             reached = {target for node in frontier for target, _ in self._hops(op, node)}
             frontier = reached - seen
             seen |= frontier
             if hop >= op.minimum:
-                loop = {start} & reached if hop == 1 else set()
+                loop = {start} & reached if hop == 1 == op.minimum else set()
                 yield from ((target, None) for target in sorted(frontier | loop))
 
     def _hops(self, op: plan.Expand, start: str) -> Iterator[tuple[str, Entity]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from omnigraph.lang.text_printer import quote_string
+from omnigraph.query.ast import HOPS_MAX
 from omnigraph.query.logical_plan import (
     Aggregate,
     BlockColumn,
@@ -196,7 +197,8 @@ def _format_edges(expand: Expand) -> str:
     steps = " | ".join(_format_step(step, expand) for step in expand.steps) or "nothing"
     edge = f"${expand.edge_variable}: " if expand.edge_variable else ""
     is_single = (expand.minimum, expand.maximum) == (1, 1)
-    bounds = "" if is_single else f" {{{expand.minimum},{expand.maximum}}}"
+    most = "" if expand.maximum == HOPS_MAX else expand.maximum
+    bounds = "" if is_single else f" {{{expand.minimum},{most}}}"
     return f"[{edge}{steps}{bounds}]"
 
 

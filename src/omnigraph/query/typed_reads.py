@@ -42,8 +42,9 @@ class Traversal:
     """A step between two node variables.
 
     Without `edge_variable`, a pair of ends matches at most once, at its shortest distance over all
-    `steps` together, if that lies within the bounds. With one, each edge is its own match, and the
-    bounds are 1..1. An empty tuple of steps (a wildcard that fits nothing) matches nothing.
+    `steps` together, if that lies within the bounds; the start itself lies at distance 0, and at 1
+    over a loop if it is not wanted at 0. With one, each edge is its own match, and the bounds are
+    1..1. An empty tuple of steps (a wildcard that fits nothing) matches nothing.
     """
 
     source: str

@@ -72,10 +72,11 @@ class ExpandOperator:
             return counts
         most = self._count_targets()
         # From a mean degree of two on, so many hops reach every node.
-        hops = min(self._hops.maximum - 1, most.bit_length())
+        hops = min(max(self._hops.maximum - 1, 0), most.bit_length())
         growth = min(self._estimate_mean_degree() ** hops, most)
         reached: RowIndices = np.minimum(counts * growth, most)
-        return reached
+        # A start that counts itself has at least that match.
+        return reached if self._hops.minimum else np.maximum(reached, 1)
 
     def run(self, batch: Batch) -> Batch:
         """The rows with the target, and with the edge if it is bound."""

@@ -103,7 +103,7 @@ class Traversal:
     @property
     def is_single(self) -> bool:
         """Whether every match is one hop."""
-        return self.maximum == 1
+        return self.maximum == 1 <= self.minimum
 
     def count_neighbours(self, nodes: DenseIds) -> RowIndices | None:
         """How many nodes are one hop away from each node, or a few more; None if unknown."""
@@ -216,7 +216,7 @@ class Traversal:
         sizes = [way.adjacency.size for way in self.directions if way.adjacency is not None]
         seen = np.zeros(max(int(start[0]) + 1, *sizes, 1), np.bool_)
         seen[start] = True
-        kept: list[DenseIds] = []
+        kept: list[DenseIds] = [] if self.minimum else [start]
         frontier = start
         for hop in range(1, self.maximum + 1):
             self.context.budget.check_interrupts()
@@ -239,7 +239,7 @@ class Traversal:
         budget = self.context.budget
         frontier = Neighbours(np.arange(len(starts)), starts)
         seen = pack_pairs(*frontier)
-        kept: list[Pairs] = []
+        kept: list[Pairs] = [] if self.minimum else [seen]
         for hop in range(1, self.maximum + 1):
             budget.check_interrupts()
             self.count_work(

@@ -148,7 +148,7 @@ def estimate_nodes_within(degree: float, minimum: int, maximum: int, most: int) 
     """
     hops = maximum - minimum + 1
     if hops <= 0 or degree <= 0:
-        return 0.0
+        return 0.0 if minimum else 1.0
     if degree == 1:
         return min(float(hops), most)
     growth = math.log(degree)

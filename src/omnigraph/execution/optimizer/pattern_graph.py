@@ -79,7 +79,7 @@ class Link:
         expand = self.expand
         return (
             len(expand.steps) == 1
-            and expand.maximum == 1
+            and expand.minimum == expand.maximum == 1
             and expand.edge_variable is None
             and not (expand.is_undirected or expand.is_selection)
         )

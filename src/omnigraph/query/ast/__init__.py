@@ -8,6 +8,7 @@ take part in equality.
 """
 
 from omnigraph.query.ast.query_declarations import (
+    HOPS_MAX,
     Action,
     AggregateBlock,
     AnyEdge,
@@ -105,6 +106,7 @@ from omnigraph.query.ast.query_expressions import (
 from omnigraph.schema.ast import Name
 
 __all__ = [
+    "HOPS_MAX",
     "Action",
     "AggregateBlock",
     "AggregateCall",

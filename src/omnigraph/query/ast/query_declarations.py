@@ -273,9 +273,13 @@ class AnyEdge:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
+# No shortest way has so many hops: it is the maximum of bounds that have none.
+HOPS_MAX = 2**32 - 1
+
+
 @tree_node(frozen=True, slots=True)
 class HopBounds:
-    """`{minimum,maximum}`; a missing maximum is refused by the checker."""
+    """`{minimum,maximum}`, or `{minimum,}`."""
 
     minimum: int
     maximum: int | None

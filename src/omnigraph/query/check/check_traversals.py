@@ -302,14 +302,15 @@ def _refuse_undirected(context: CheckContext, edge: ast.EdgeName | ast.AnyEdge, 
 def _check_bounds(context: CheckContext, bounds: ast.HopBounds | None) -> tuple[int, int] | None:
     if bounds is None:
         return _ONE_HOP
-    if bounds.minimum < 1:
+    maximum = ast.HOPS_MAX if bounds.maximum is None else bounds.maximum
+    if bounds.minimum < 1 and context.is_strict:
         problem = "the minimum must be at least 1"
-    elif bounds.maximum is None:
+    elif bounds.maximum is None and context.is_strict:
         problem = "unbounded hops are not supported; write a maximum"
-    elif bounds.maximum < bounds.minimum:
+    elif maximum < bounds.minimum:
         problem = "the maximum must be at least the minimum"
     else:
-        return bounds.minimum, bounds.maximum
+        return bounds.minimum, maximum
     context.report_error("T15", bounds.span, f"bad hop bounds: {problem}")
     return None
 
@@ -323,7 +324,8 @@ def _check_chain(
     assert traversal.bounds is not None
     span = traversal.bounds.span
     joined = f"{selection.source_type} and {selection.target_type}"
-    if bounds[0] > 1 or _is_selection(traversal):
+    is_open = traversal.bounds.maximum is None
+    if bounds[0] != 1 or is_open or _is_selection(traversal):
         context.report_error("T5", span, f"hops cannot be chained: the edge joins {joined}")
         return None
     context.report_deprecated(

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from omnigraph.lang.lexer import Mode, TokenKind
 from omnigraph.query.ast import (
+    HOPS_MAX,
     AggregateBlock,
     AggregateCall,
     AggregateFunction,
@@ -49,8 +50,6 @@ from omnigraph.query.parser.parse_expressions import (
 from omnigraph.query.parser.parse_literals import expect_expr, parse_variable
 from omnigraph.query.parser.query_cursor import RESERVED, QueryCursor
 from omnigraph.query.query_dialect_hints import CLAUSE_HINTS, TARGET_HINTS
-
-HOPS_MAX = 2**32 - 1
 
 _CLAUSE = "a clause or '}'"
 _MINUS_HINT = "here '-' is a subtraction: put ';' before the clause, or parentheses around it"

@@ -79,13 +79,18 @@ class _Expansion:
         # Between two types there is nothing after the first hop.
         return self.op.maximum if self._is_symmetric else 1
 
+    @property
+    def _is_single(self) -> bool:
+        """Whether every match is one hop."""
+        return self._maximum == 1 <= self.op.minimum
+
     def expand(self, frame: Frame) -> Frame:
         op, workshop = self.op, self.lowering.builder
         own, others = split_conditions(op.conditions, op.target)
         if op.target_is_bound:
             own, others = (), op.conditions
         wanted = self.live.union(*map(workshop.layout.collect_read_columns, others))
-        if op.is_selection or self._maximum > 1 or self._needs_frontier(frame):
+        if op.is_selection or not self._is_single or self._needs_frontier(frame):
             frame = workshop.persist(frame)
         if op.target_is_bound:
             found = self._close_rows(frame)
@@ -125,9 +130,9 @@ class _Expansion:
         # A traversal from a variable to itself has two ends all the same.
         end = _NEXT if op.source == op.target else self._target
         fields = [self._source, end, *self._list_edge_fields()]
-        if not op.steps or op.minimum > self._maximum:
+        if (not op.steps and op.minimum) or op.minimum > self._maximum:
             return workshop.make_empty(fields)
-        if self._maximum == 1:
+        if self._is_single:
             if op.is_selection:
                 self._count_work(frame.data.select(self._source.column))
             joined = end if self._is_from_everywhere(frame) else self._source
@@ -200,8 +205,10 @@ class _Expansion:
         whole: Frame | None = None
         data = frame.data.selectExpr(f"{source} as s", f"{source} as n").distinct()
         frontier = seen = Frame(data, (_START, _NODE))
-        kept: list[Frame] = []
-        for hop in range(1, self._maximum + 1):
+        kept: list[Frame] = [] if op.minimum else [seen]
+        # Without an edge to walk there are no hops, but the starts.
+        maximum = self._maximum if op.steps else 0
+        for hop in range(1, maximum + 1):
             self.lowering.budget.check_interrupts()
             if op.is_selection:
                 self._count_work(_join_starts(frame, frontier, source))
@@ -214,7 +221,7 @@ class _Expansion:
             fresh = workshop.persist(reached.join(seen, ["s", "n"], how="left_anti"))
             if hop >= op.minimum:
                 kept.append(fresh)
-            if hop == self._maximum or fresh.data.isEmpty():
+            if hop == maximum or fresh.data.isEmpty():
                 break
             seen = Frame(seen.data.unionByName(fresh.data), seen.fields)
             frontier = fresh

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.execution.optimizer.graph_statistics import estimate_nodes_within
-from omnigraph.query.parser.parse_patterns import HOPS_MAX
+from omnigraph.query.ast import HOPS_MAX
 from unit.execution.optimizer.planned import planned
 from unit.execution.optimizer.random_reads import world
 
 
 @given(
     degree=st.floats(0, 50),
-    minimum=st.integers(1, 6),
+    minimum=st.integers(0, 6),
     more=st.integers(0, 6),
     most=st.integers(1, 10**6),
 )
