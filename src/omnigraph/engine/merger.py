@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import re
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from omnigraph import versioning
 from omnigraph.engine.commit import Commit, changes_of, commit_of
 from omnigraph.engine.commit_loop import Terms, WriteOutcome, write
 from omnigraph.engine.graph_session import Session
+from omnigraph.engine.merge_operations import (
+    FAST_FORWARD,
+    MERGED,
+    NOTHING_TO_DO,
+    OUTCOMES,
+    ListActs,
+    MergeOperation,
+    PickedCommit,
+    PickOperation,
+    list_merge_acts,
+)
 from omnigraph.engine.refs import (
     BranchLike,
     ResolvedRef,
@@ -31,12 +41,9 @@ from omnigraph.errors import (
 )
 from omnigraph.lang.lexer import Mode
 from omnigraph.policy.acts import Act, Action
-from omnigraph.rows.view import View
-from omnigraph.versioning import BranchAt, Record, Retained, Stream, Transaction
+from omnigraph.versioning import BranchAt, Record, Retained, Stream
 from omnigraph.versioning.record import MAIN_BRANCH
-from omnigraph.writers.key_cache import KeyCache
 from omnigraph.writers.merge.conflict_kinds import MergeAction
-from omnigraph.writers.merge.decision_rounds import check_decided_merge
 from omnigraph.writers.merge.merge_choices import (
     MergeBy,
     MergeChoices,
@@ -44,19 +51,7 @@ from omnigraph.writers.merge.merge_choices import (
     Resolve,
     build_choices,
 )
-from omnigraph.writers.merge.merge_commit import CheckedMerge, build_merge_transaction, check_merge
-from omnigraph.writers.merge.merge_sides import MergeSides
-from omnigraph.writers.merge.three_way import merge_three_way
-from omnigraph.writers.prepare import Request
-from omnigraph.writers.row_staging import RowStaging
-
-UP_TO_DATE = "already_up_to_date"
-FAST_FORWARD = "fast_forward"
-MERGED = "merged"
-REVERTED = "reverted"
-CHERRY_PICKED = "cherry_picked"
-NOTHING_TO_DO = "nothing_to_do"
-_OUTCOMES: Final = {MergeAction.REVERT: REVERTED, MergeAction.CHERRY_PICK: CHERRY_PICKED}
+from omnigraph.writers.merge.merge_commit import CheckedMerge
 
 # The message of a commit that was picked without one: what it did, and what that had done before.
 _PICKED: Final = re.compile(
@@ -66,183 +61,15 @@ _PICKED: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _PickedCommit:
-    """A commit and its first parent, what is done with them, and how the commit is called."""
-
-    own: versioning.Snapshot
-    parent: versioning.Snapshot
-    action: MergeAction
-    title: str
-
-    @property
-    def between(self) -> tuple[versioning.Snapshot, versioning.Snapshot]:
-        """Where what is done starts, and where it leads."""
-        is_revert = self.action is MergeAction.REVERT
-        return (self.own, self.parent) if is_revert else (self.parent, self.own)
-
-    @property
-    def outcome(self) -> str:
-        """What it is called when it is done."""
-        return _OUTCOMES[self.action]
-
-
-@dataclass(frozen=True, slots=True)
-class _MergeState:
-    """How a merge or a pick stands on one head of its target.
-
-    Without `checked` the target has the commit itself.
-    """
-
-    outcome: str
-    base: versioning.Snapshot
-    checked: CheckedMerge | None = None
-
-
-class MergeOperation:
-    """A merge of one commit into whatever its target is by then."""
-
-    # Another commit on the target changes what is merged into, never what is merged.
-    may_repeat = True
-
-    def __init__(self, session: Session, source: versioning.Snapshot, chosen: MergeChoices) -> None:
-        self._session = session
-        self.source = source
-        self._choices = chosen
-        self._staging = RowStaging(session.resources.storage.tables)
-        self._found: _MergeState | None = None
-
-    @property
-    def state(self) -> _MergeState:
-        """How the merge stood when it was last examined."""
-        assert self._found is not None, "a merge is asked for after its preparation"
-        return self._found
-
-    def evaluate(self, view: View) -> _MergeState:
-        """How the merge stands on a view of its target."""
-        resources = self._session.resources
-        base = resources.lineage.find_merge_base(self.source, view.snapshot)
-        if resources.log.is_at(self.source, base.commit):
-            return _MergeState(UP_TO_DATE, base)
-        is_forward = resources.log.is_at(view.snapshot, base.commit)
-        between, chosen = (base, self.source), self._choices
-        found = _check_merge(self._session, between, view, chosen, is_forward=is_forward)
-        return _MergeState(FAST_FORWARD if is_forward else MERGED, base, found)
-
-    def list_acts(self, branch: str) -> tuple[Act, ...]:
-        """It merges the branch of its source into another one, and may change more than that."""
-        merges = Act(Action.BRANCH_MERGE, self.source.stream.branch, branch)
-        return (merges, Act(Action.CHANGE, branch)) if self._choices.may_edit else (merges,)
-
-    def prepare(self, view: View, request: Request) -> Transaction | None:
-        """The merge on a view; None when the target has it already."""
-        self._found = found = self.evaluate(view)
-        if found.checked is None:
-            return None
-        return build_merge_transaction(
-            found.checked,
-            self._staging,
-            request,
-            source=self.source.ref,
-            schemas=self._session.resources.schemas,
-        )
-
-    def abandon(self) -> None:
-        """Remove what was written for a merge that will never be a commit."""
-        self._staging.abandon()
-
-
-class PickOperation:
-    """What lies between two neighbouring commits, done again or undone on another head."""
-
-    may_repeat = True
-
-    def __init__(
-        self,
-        session: Session,
-        picked: _PickedCommit,
-        chosen: MergeChoices,
-    ) -> None:
-        self._session = session
-        self._picked = picked
-        self._choices = chosen
-        self._staging = RowStaging(session.resources.storage.tables)
-        self._found: _MergeState | None = None
-
-    @property
-    def state(self) -> _MergeState:
-        """How the change stood when it was last examined."""
-        assert self._found is not None, "a change is asked for after its preparation"
-        return self._found
-
-    @property
-    def source(self) -> versioning.Snapshot:
-        """The state that the change leads to."""
-        return self._picked.between[1]
-
-    def evaluate(self, view: View) -> _MergeState:
-        """How the change stands on a view of its target."""
-        picked = self._picked
-        between, chosen = picked.between, self._choices
-        found = _check_merge(self._session, between, view, chosen, action=picked.action)
-        # Opaque ids that differ for the same names are not visible to users.
-        is_same_schema = found.merged.schema.source == view.schema.source
-        is_nothing = is_same_schema and not found.merged.change and not found.conflicts.count
-        return _MergeState(NOTHING_TO_DO if is_nothing else picked.outcome, between[0], found)
-
-    def list_acts(self, branch: str) -> tuple[Act, ...]:
-        """It changes its branch by what another one shows."""
-        return (
-            Act(Action.CHANGE, branch),
-            Act(Action.READ, self._picked.own.stream.branch),
-        )
-
-    def prepare(self, view: View, request: Request) -> Transaction | None:
-        """The change on a view; None when nothing is left of it."""
-        self._found = found = self.evaluate(view)
-        if found.checked is None or found.outcome == NOTHING_TO_DO:
-            return None
-        schemas = self._session.resources.schemas
-        return build_merge_transaction(
-            found.checked, self._staging, request, source=None, schemas=schemas
-        )
-
-    def abandon(self) -> None:
-        """Remove what was written for a change that will never be a commit."""
-        self._staging.abandon()
-
-
-def _check_merge(
-    session: Session,
-    between: tuple[versioning.Snapshot, versioning.Snapshot],
-    view: View,
-    chosen: MergeChoices,
-    *,
-    is_forward: bool = False,
-    action: MergeAction = MergeAction.MERGE,
-) -> CheckedMerge:
-    """What happened between two commits, brought to a view."""
-    resources = session.resources
-    base, theirs = map(session.open_view, between)
-    sides = MergeSides(base, ours=view, theirs=theirs, lineage=resources.lineage, action=action)
-    with session.guard_reads(base.snapshot), session.guard_reads(theirs.snapshot):
-        check = partial(_check_choices, sides, keys=resources.keys, is_forward=is_forward)
-        return check_decided_merge(check, sides.commits, chosen)
-
-
-def _check_choices(
-    sides: MergeSides, chosen: MergeChoices, *, keys: KeyCache, is_forward: bool
-) -> CheckedMerge:
-    merged = merge_three_way(sides, chosen, is_forward=is_forward)
-    return check_merge(merged, keys=keys, is_forward=is_forward)
-
-
 class Merger:
     """Merges into one branch."""
 
-    def __init__(self, session: Session, stream: Stream) -> None:
+    def __init__(
+        self, session: Session, stream: Stream, *, list_acts: ListActs = list_merge_acts
+    ) -> None:
         self._session = session
         self._stream = stream
+        self._list_acts = list_acts
 
     def choose(self, prefer: Prefer, by: str | None, resolve: Resolve = None) -> MergeChoices:
         """The choices of a caller; strict graphs merge whole entities unless asked otherwise."""
@@ -274,7 +101,7 @@ class Merger:
         result = self._build_result(looked.outcome, looked.checked, found.name, written.record)
         if not delete_branch:
             return result
-        error = self._delete(found.name, operation.source.commit)
+        error = self.delete_source(found.name, operation.source.commit)
         return replace(result, branch_deleted=error is None, branch_delete_error=error)
 
     def _merge(
@@ -284,7 +111,7 @@ class Merger:
         source: ResolvedRef,
     ) -> tuple[MergeOperation, WriteOutcome]:
         """Merge a commit of a source, and keep it meanwhile."""
-        operation = MergeOperation(self._session, source.at, chosen)
+        operation = MergeOperation(self._session, source.at, chosen, self._list_acts)
         with self._acquire_lease(source) as retained:
             terms = replace(terms, requires=(retained,))
             return operation, write(self._session, self._stream, operation, terms)
@@ -292,7 +119,8 @@ class Merger:
     def plan(self, source: StateRef, *, chosen: MergeChoices) -> MergePlan:
         """What a merge would do now; nothing is published."""
         found = self._resolve_source(source)
-        return self._plan(MergeOperation(self._session, found.at, chosen), found.name)
+        operation = MergeOperation(self._session, found.at, chosen, self._list_acts)
+        return self._plan(operation, found.name)
 
     def revert(self, commit: StateRef, *, chosen: MergeChoices, terms: Terms) -> MergeResult:
         """Undo what a commit changed, as a commit of its own."""
@@ -310,7 +138,7 @@ class Merger:
         """What a cherry-pick would do now; nothing is published."""
         return self._plan_pick(self._resolve_pick(commit, MergeAction.CHERRY_PICK), chosen)
 
-    def _plan_pick(self, picked: _PickedCommit, chosen: MergeChoices) -> MergePlan:
+    def _plan_pick(self, picked: PickedCommit, chosen: MergeChoices) -> MergePlan:
         operation = PickOperation(self._session, picked, chosen)
         return self._plan(operation, picked.own.commit)
 
@@ -336,7 +164,7 @@ class Merger:
         self, commit: StateRef, action: MergeAction, chosen: MergeChoices, terms: Terms
     ) -> MergeResult:
         if (made := self._find_repeated(terms)) is not None:
-            return self._build_repeated_result(_OUTCOMES[action], _name_of(commit), made)
+            return self._build_repeated_result(OUTCOMES[action], _name_of(commit), made)
         picked = self._resolve_pick(commit, action)
         message = terms.message or f"{picked.action} {picked.title}"
         reverts = picked.own.commit if picked.action is MergeAction.REVERT else None
@@ -359,9 +187,10 @@ class Merger:
         made = self._session.resources.history.find_by_key(self._stream, terms.key)
         if made is not None:
             source = None if made.merged is None else made.merged.branch
-            merged = Act(Action.BRANCH_MERGE, source, self._stream.branch)
-            changed = Act(Action.CHANGE, self._stream.branch)
-            self._session.authorize(changed if made.merged is None else merged)
+            changed = (Act(Action.CHANGE, self._stream.branch),)
+            merged = self._list_acts(source, self._stream.branch)
+            for act in changed if made.merged is None else merged:
+                self._session.authorize(act)
         return made
 
     def _answer_repeated_merge(
@@ -378,7 +207,7 @@ class Merger:
             at = self._session.resources.branches.resolve(name)
             # Another branch of that name was never merged by this request.
             if made.merged is not None and at.id == made.merged.stream:
-                error = self._delete(name, made.merged.commit)
+                error = self.delete_source(name, made.merged.commit)
         return replace(result, branch_deleted=error is None, branch_delete_error=error)
 
     def _was_forward(self, made: Record) -> bool:
@@ -437,7 +266,7 @@ class Merger:
             return nullcontext(Retained(partial(branches.require_retained, source.at)))
         return branches.leases.acquire(source.at)
 
-    def _delete(self, name: str, merged: str) -> str | None:
+    def delete_source(self, name: str, merged: str) -> str | None:
         """End a merged branch; why not, if it cannot be. What it got meanwhile is not lost."""
         try:
             self._session.authorize(Act(Action.BRANCH_DELETE, target_branch=name))
@@ -447,7 +276,7 @@ class Merger:
             return error.message
         return None
 
-    def _resolve_pick(self, commit: StateRef, action: MergeAction) -> _PickedCommit:
+    def _resolve_pick(self, commit: StateRef, action: MergeAction) -> PickedCommit:
         # What is undone was done here; what is picked was done on another branch.
         branch = self._stream.branch if action is MergeAction.REVERT else MAIN_BRANCH
         resources = self._session.resources
@@ -465,7 +294,7 @@ class Merger:
             raise SnapshotGoneError(
                 what, oldest=resources.history.find_oldest(own.stream)
             ) from error
-        return _PickedCommit(own, parent, action, title_of(commit_id, record.signature.message))
+        return PickedCommit(own, parent, action, title_of(commit_id, record.signature.message))
 
 
 def _name_of(source: StateRef) -> str:

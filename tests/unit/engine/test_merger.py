@@ -15,7 +15,7 @@ from omnigraph import Branch, Graph, errors
 from omnigraph.changes.type_difference import Counts
 from omnigraph.engine import merger
 from omnigraph.engine.commit_loop import WriteOutcome, write
-from omnigraph.engine.merger import MergeOperation
+from omnigraph.engine.merge_operations import MergeOperation
 from omnigraph.rows.view import View
 from omnigraph.versioning import Transaction
 from omnigraph.versioning.lineage import Lineage
