@@ -40,6 +40,8 @@
     │   └── SnapshotGoneError         the commit was collected; carries the oldest kept version
     ├── TagExistsError                a tag of that name exists
     ├── TagNotFoundError              no tag has that name
+    ├── ProposalNotFoundError         no proposal has that number
+    ├── ProposalRefusedError          what may not happen to a proposal as it is; carries its number
     ├── HistoryGoneError              commits that a question depends on were collected
     ├── CommitHasNoParentError        the first commit of a graph cannot be compared with a parent
     ├── ChangeCursorRejectedError     a cursor or page token does not belong to what is read
@@ -88,9 +90,9 @@
     └── ResourceLimitError            a bound was exceeded; carries resource, limit and actual
 
 Modules: `base_error` is the root; `query_errors`, `write_errors`, `storage_errors`,
-`change_feed_errors`, `config_errors`, `policy_errors` and `pipeline_errors` hold the classes by
-subject; `error_documents` turns an error into the JSON document that every surface returns for a
-failure.
+`change_feed_errors`, `config_errors`, `policy_errors`, `proposal_errors` and `pipeline_errors` hold
+the classes by subject; `error_documents` turns an error into the JSON document that every surface
+returns for a failure.
 
 Every error has `code` (a stable snake_case word), `retryable`, and `hint` (what to do, or None).
 """
@@ -138,6 +140,7 @@ from omnigraph.errors.policy_errors import (
     PolicyFailedError,
     PolicyInvalidError,
 )
+from omnigraph.errors.proposal_errors import ProposalNotFoundError, ProposalRefusedError
 from omnigraph.errors.query_errors import (
     CompileError,
     EmbeddingError,
@@ -254,6 +257,8 @@ __all__ = [
     "PolicyInvalidError",
     "PreconditionFailedError",
     "Problem",
+    "ProposalNotFoundError",
+    "ProposalRefusedError",
     "QueryCancelledError",
     "QueryNotFoundError",
     "QueryTimeoutError",

@@ -38,6 +38,7 @@ from omnigraph.errors.pipeline_errors import (
     UncompiledValueError,
 )
 from omnigraph.errors.policy_errors import PolicyDeniedError
+from omnigraph.errors.proposal_errors import ProposalNotFoundError, ProposalRefusedError
 from omnigraph.errors.query_errors import (
     CompileError,
     EmbeddingError,
@@ -124,6 +125,7 @@ _CODES: Final[dict[type[OmnigraphError], ErrorCode | None]] = {
             GraphNotFoundError,
             HistoryGoneError,
             PipelineNotFoundError,
+            ProposalNotFoundError,
             StoredQueryNotFoundError,
             TagNotFoundError,
         ),
@@ -141,6 +143,7 @@ _CODES: Final[dict[type[OmnigraphError], ErrorCode | None]] = {
             GraphExistsError,
             KeyConflictError,
             MergeConflictError,
+            ProposalRefusedError,
             ResolutionStaleError,
             StagingExpiredError,
             TagExistsError,

@@ -22,6 +22,7 @@ any step needs no repair; no acknowledged commit is lost.
     schema_store       accepted schemas by the hash of their content
     ref_events         the append-only events of branch and tag names
     branches           names that stand for streams
+    proposals          requests to merge a branch, as events and their fold
     tags               names for commits, which retain them
     retention_roots    what retains a commit, and leases while another commit is made from it
     first_parents      the first-parent line of a commit

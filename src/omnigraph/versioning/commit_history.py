@@ -20,7 +20,7 @@ from omnigraph.ids import decode_ulid_ms
 from omnigraph.storage.objects import layout
 from omnigraph.versioning.branches import Branches
 from omnigraph.versioning.commit_clock import find_newest_at
-from omnigraph.versioning.log import Log
+from omnigraph.versioning.log import MAINTENANCE_MAX, Log
 from omnigraph.versioning.log_snapshot import Snapshot
 from omnigraph.versioning.record import GENESIS_SEQ, CommitRef, Record, Stream
 from omnigraph.versioning.retention_floors import Floors
@@ -93,6 +93,17 @@ class History:
         if record is None:
             raise CommitNotFoundError(f"the record of commit '{commit}' is gone", hint=_COLLECTED)
         return record
+
+    def find_written(self, snapshot: Snapshot) -> CommitRef:
+        """The newest commit of a line that is not maintenance, as far as records are stored."""
+        ref = snapshot.ref
+        for _ in range(MAINTENANCE_MAX):
+            entry = self._log.read(ref.stream, ref.seq)
+            if not (isinstance(entry, Record) and entry.is_maintenance and entry.parent):
+                break
+            owner = snapshot.stream.owner_of(ref.seq - 1)
+            ref = CommitRef(owner.branch, owner.id, ref.seq - 1, entry.parent)
+        return ref
 
     def iter_commits(
         self, stream: Stream, *, below: int | None = None, first: int = GENESIS_SEQ

@@ -21,6 +21,8 @@
     __manifest/probes/{id}                            written and removed to try out a store
     t/{type}-{life}.lance/                            one table life, managed by Lance
     __pipelines/{pipeline}/…                          what runs of pipelines did, append only
+    __proposals/{number:08}/{event:06}.json           what happened to a proposal, append only
+    __proposals/index.json                            summaries of proposals (derived)
 
 Numbers have a fixed width, so that the byte order of a listing is their order. A stream's name has
 a dot, so that it is never one of the other folders.
@@ -50,6 +52,8 @@ PROBES = f"{MANIFEST}/probes"
 STAGING = f"{MANIFEST}/staging"
 TABLES = "t"
 PIPELINES = "__pipelines"
+PROPOSALS = "__proposals"
+PROPOSAL_INDEX = f"{PROPOSALS}/index.json"
 
 # How much of a branch's name its stream repeats, for the eyes of people only.
 _STREAM_HINT_MAX = 40
@@ -62,6 +66,7 @@ _REF_EVENT = re.compile(r"__manifest/branches/([^/]+)/(\d{6})\.json")
 _ANNOUNCEMENT = re.compile(r"__manifest/branches/([^/]+)/(\d{6})\.tag")
 _TAG_EVENT = re.compile(r"__manifest/tags/([^/]+)/(\d{6})\.json")
 _FLOOR = re.compile(r"__manifest/[^/]+\.[^/]+/(?:past_)?floors/(\d{20})")
+_PROPOSAL_EVENT = re.compile(r"__proposals/(\d{8})/(\d{6})\.json")
 _SWEEP = re.compile(r"__manifest/sweeps/(\d{20})\.json")
 
 # The longest file name of ext4, XFS and APFS, and what S3 leaves of its 1,024 bytes for a root.
@@ -186,6 +191,16 @@ def build_probe_path(probe_id: str) -> str:
     return f"{PROBES}/{probe_id}"
 
 
+def build_proposal_folder(number: int) -> str:
+    """The folder of the events of a proposal."""
+    return f"{PROPOSALS}/{_format_number(number, digits=8)}"
+
+
+def build_proposal_event_path(number: int, event: int) -> str:
+    """One event of a proposal."""
+    return f"{build_proposal_folder(number)}/{_format_number(event, digits=6)}.json"
+
+
 def build_table_path(type_key: str, life: str) -> str:
     """The Lance dataset of a type such as `node:Person`; a recreated type starts another life."""
     return f"{TABLES}/{type_key.rpartition(':')[2]}-{life}.lance"
@@ -219,6 +234,12 @@ def parse_tag_event_path(path: str) -> tuple[str, int] | None:
     """The tag and the generation of a tag event's path, or None for any other path."""
     found = _TAG_EVENT.fullmatch(path)
     return (unquote(found[1]), int(found[2])) if found else None
+
+
+def parse_proposal_event_path(path: str) -> tuple[int, int] | None:
+    """The proposal and the number of an event's path, or None for any other path."""
+    found = _PROPOSAL_EVENT.fullmatch(path)
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def parse_floor_path(path: str) -> int | None:

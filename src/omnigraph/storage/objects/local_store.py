@@ -26,6 +26,7 @@ from omnigraph.lru_cache import LruCache
 from omnigraph.storage.objects.layout import (
     MANIFEST,
     PIPELINES,
+    PROPOSALS,
     TEMPORARY_PREFIX,
     Entry,
     require_folder,
@@ -64,7 +65,7 @@ _VERSIONS: Final = re.compile(r"(t/[^/]+)/_versions")
 
 # What the graph writes file by file. Lance writes the tables: what it leaves there is listed.
 # Anything else below the graph is foreign.
-_FOLDERS: Final = (MANIFEST, PIPELINES)
+_FOLDERS: Final = (MANIFEST, PIPELINES, PROPOSALS)
 _NAME: Final = re.compile(rf"{re.escape(TEMPORARY_PREFIX)}\d+-[0-9a-f]{{16}}")
 
 
