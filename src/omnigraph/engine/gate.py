@@ -9,6 +9,7 @@ from typing import Protocol, TypeAlias, cast, runtime_checkable
 
 from omnigraph.errors import InvalidArgumentError, PolicyDeniedError
 from omnigraph.policy.acts import Act
+from omnigraph.policy.requirements import Requirement
 
 
 @runtime_checkable
@@ -21,6 +22,9 @@ class Gate(Protocol):
 
     def has_query_limits(self, actor: str | None) -> bool:
         """Whether rules name the stored queries that an actor may invoke."""
+
+    def list_requirements(self, target: str) -> tuple[Requirement, ...]:
+        """What rules require of a proposal before its branch is merged into a target."""
 
     def check(self, actor: str | None, act: Act) -> None:
         """Raise `PolicyDeniedError` unless an act is allowed to an actor."""

@@ -24,6 +24,7 @@ from omnigraph.errors import (
 )
 from omnigraph.execution.admission import AdmissionSlot
 from omnigraph.policy.acts import Act, Action
+from omnigraph.policy.requirements import Requirement
 from omnigraph.rows.view import View, open_view
 from omnigraph.storage.objects import layout
 from omnigraph.versioning import Record, Snapshot, Stream, Transaction
@@ -115,11 +116,19 @@ class Session:
 
     def may_read(self, branch: str) -> bool:
         """Whether the actor may read all of a branch."""
+        return self.is_allowed(Act(Action.READ, branch))
+
+    def is_allowed(self, act: Act) -> bool:
+        """Whether an act is allowed to the actor for the whole graph."""
         try:
-            self.authorize(Act(Action.READ, branch), None)
+            self.authorize(act, None)
         except PolicyDeniedError:
             return False
         return True
+
+    def list_requirements(self, target: str) -> tuple[Requirement, ...]:
+        """What rules require of a proposal before its branch is merged into a target."""
+        return () if self._gate is None else self._gate.list_requirements(target)
 
     def authorize_write(self, acts: Iterable[Act], written: Transaction | None) -> None:
         """Ask the gate about the types that a prepared write touches."""

@@ -8,6 +8,7 @@ from typing import Final
 from omnigraph.engine.gate import Gate
 from omnigraph.errors import PolicyDeniedError
 from omnigraph.policy.acts import Act, Action
+from omnigraph.policy.requirements import Requirement
 
 _READS: Final = frozenset({Action.READ, Action.EXPORT, Action.INVOKE_QUERY, Action.GRAPH_LIST})
 
@@ -26,6 +27,10 @@ class ReadOnlyGate:
     def has_query_limits(self, actor: str | None) -> bool:
         """Whether rules name the stored queries that an actor may invoke."""
         return self.below is not None and self.below.has_query_limits(actor)
+
+    def list_requirements(self, target: str) -> tuple[Requirement, ...]:
+        """What rules require of a proposal before its branch is merged into a target."""
+        return () if self.below is None else self.below.list_requirements(target)
 
     def check(self, actor: str | None, act: Act) -> None:
         """Raise `PolicyDeniedError` unless an act is allowed to an actor."""

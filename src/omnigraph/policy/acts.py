@@ -16,6 +16,8 @@ class Action(StrEnum):
     BRANCH_CREATE = "branch_create"
     BRANCH_DELETE = "branch_delete"
     BRANCH_MERGE = "branch_merge"
+    PROPOSE = "propose"
+    REVIEW = "review"
     INVOKE_QUERY = "invoke_query"
     ADMIN = "admin"
     GRAPH_LIST = "graph_list"
@@ -23,7 +25,14 @@ class Action(StrEnum):
 
 BRANCH_ACTIONS: Final = frozenset([Action.READ, Action.EXPORT, Action.CHANGE])
 TARGET_ACTIONS: Final = frozenset(
-    [Action.SCHEMA_APPLY, Action.BRANCH_CREATE, Action.BRANCH_DELETE, Action.BRANCH_MERGE]
+    [
+        Action.SCHEMA_APPLY,
+        Action.BRANCH_CREATE,
+        Action.BRANCH_DELETE,
+        Action.BRANCH_MERGE,
+        Action.PROPOSE,
+        Action.REVIEW,
+    ]
 )
 # What may be limited to types, and what a stored query may carry with it.
 TYPE_ACTIONS: Final = BRANCH_ACTIONS | {Action.BRANCH_MERGE}
@@ -35,7 +44,8 @@ class Act(NamedTuple):
     """One question to a policy; a tuple, because decisions are looked up by it.
 
     `query` is the stored query that is invoked, or on whose behalf rows are read or changed.
-    Without a `type_name` the act concerns the whole graph.
+    Without a `type_name` the act concerns the whole graph. `met` are the rules whose `requires` a
+    proposal meets.
     """
 
     action: Action
@@ -43,6 +53,7 @@ class Act(NamedTuple):
     target_branch: str | None = None
     query: str | None = None
     type_name: str | None = None
+    met: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         parts = (

@@ -27,6 +27,7 @@ _CONTEXT: Final = {
     "target_branch_is_protected": "Bool",
     "query": "String",
     "type_name": "String",
+    "requirements": "Set<String>",
 }
 _SEPARATOR: Final = ":"
 
@@ -88,6 +89,7 @@ class CedarPolicy:
             "target_branch_is_protected": act.target_branch in protected,
             "query": act.query or "",
             "type_name": act.type_name or "",
+            "requirements": list(act.met),
         }
 
 
@@ -146,6 +148,9 @@ def _iter_conditions(rule: Rule, action: Action) -> Iterator[JsonObject]:
         yield _match_any("type_name", rule.types)
     if rule.queries is not None:
         yield _match_any("query", rule.queries)
+    if rule.requires is not None:
+        met = {"left": _read_context("requirements"), "right": {"Value": rule.id}}
+        yield {"contains": met}
     if is_carried:
         # Only what a stored query does is carried, never what its caller asks for: `*` is also
         # like the empty name of no query.

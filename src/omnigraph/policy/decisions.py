@@ -7,23 +7,29 @@ from dataclasses import dataclass
 from typing import Final
 
 from omnigraph.errors import PolicyDeniedError
-from omnigraph.policy.acts import Act
+from omnigraph.policy.acts import Act, Action
 from omnigraph.policy.cedar import CedarPolicy
 from omnigraph.policy.policy_bundle import Bundle, BundleKind, load_bundle
+from omnigraph.policy.requirements import Requirement
 
 # A decision takes Cedar as long as a small query; a few hundred bytes each are kept of so many.
 DECISIONS_MAX: Final = 16_384
 
+_PROPOSAL_HINT: Final = "open a proposal, and merge that: `omnigraph proposal open`"
 _ACTOR_HINT: Final = "name an actor: `actor=`, --as, or operator.actor of the operator config"
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether an act is allowed, by which rule, and how that is put into words."""
+    """Whether an act is allowed, by which rule, and how that is put into words.
+
+    `conditional` are rules that would allow a denied merge to a proposal that meets them.
+    """
 
     is_allowed: bool
     message: str
     rule: str | None = None
+    conditional: tuple[Requirement, ...] = ()
 
 
 class Policy:
@@ -46,7 +52,8 @@ class Policy:
         """Raise `PolicyDeniedError` unless an act is allowed to an actor."""
         found = self._known.get((actor, act)) or self.decide(actor, act)
         if not found.is_allowed:
-            hint = _ACTOR_HINT if actor is None else None
+            hint = _PROPOSAL_HINT if found.conditional else None
+            hint = _ACTOR_HINT if actor is None else hint
             raise PolicyDeniedError(found.message, actor=actor, action=act.action, hint=hint)
 
     def check_some(self, actor: str | None, act: Act) -> None:
@@ -78,7 +85,27 @@ class Policy:
         rules = self._cedar.find_permits(actor, act)
         if rules:
             return Decision(True, f"policy allows {act} to actor '{actor}'", rules[0])
-        return Decision(False, f"policy denies {act} to actor '{actor}'")
+        denial = f"policy denies {act} to actor '{actor}'"
+        conditional = self._find_conditional(actor, act)
+        if not conditional:
+            return Decision(False, denial)
+        needs = " or ".join(f"{each.requires} (rule '{each.rule}')" for each in conditional)
+        return Decision(False, f"{denial} without {needs}", conditional=conditional)
+
+    def list_requirements(self, target: str) -> tuple[Requirement, ...]:
+        """What each rule with `requires` wants of a merge into a branch."""
+        return self.bundle.list_requirements(target)
+
+    def _find_conditional(self, actor: str, act: Act) -> tuple[Requirement, ...]:
+        """The rules that would allow a merge, of a proposal that has what they require."""
+        if act.action is not Action.BRANCH_MERGE or act.target_branch is None:
+            return ()
+        wanted = self.list_requirements(act.target_branch)
+        return tuple(
+            each
+            for each in wanted
+            if each.rule in self._cedar.find_permits(actor, act._replace(met=(each.rule,)))
+        )
 
 
 def load_policy(path: str | os.PathLike[str], *, graph: str = "graph") -> Policy:

@@ -25,16 +25,22 @@ class Grant(NamedTuple):
 
 
 class Permitted(NamedTuple):
-    """An actor who can do something, and the rule that allows it."""
+    """An actor who can do something, the rule that allows it, and what that requires first."""
 
     actor: str
     rule: str
+    requires: str = ""
 
 
 def find_permitted(policy: Policy, act: Act) -> list[Permitted]:
-    """Every actor who can do something, by name."""
-    decided = ((actor, policy.decide(actor, act)) for actor in sorted(policy.bundle.actors))
-    return [Permitted(actor, found.rule) for actor, found in decided if found.rule is not None]
+    """Every actor who can do something, by name; some only to a proposal that meets a rule."""
+    found: list[Permitted] = []
+    for actor in sorted(policy.bundle.actors):
+        decided = policy.decide(actor, act)
+        if decided.rule is not None:
+            found.append(Permitted(actor, decided.rule))
+        found += [Permitted(actor, at.rule, str(at.requires)) for at in decided.conditional]
+    return found
 
 
 def list_grants(policy: Policy) -> frozenset[Grant]:
@@ -69,8 +75,14 @@ def _iter_names() -> Iterator[str]:
 
 
 def _collect_grants(policy: Policy, scope: str, act: Act) -> set[Grant]:
-    whole = {each.actor for each in find_permitted(policy, act)}
+    permitted = find_permitted(policy, act)
+    whole = {each.actor for each in permitted if not each.requires}
     found = {Grant(actor, act.action, scope) for actor in whole}
+    found |= {
+        Grant(each.actor, act.action, scope, f"proposals with {each.requires}")
+        for each in permitted
+        if each.requires
+    }
     rules = policy.bundle.rules
     types = {name for rule in rules for name in rule.types or ()}
     queries = {name for rule in rules if rule.queries for name in rule.queries}
@@ -81,6 +93,7 @@ def _collect_grants(policy: Policy, scope: str, act: Act) -> set[Grant]:
         limits = []
     limits += [(f"type:{name}", act._replace(type_name=name)) for name in types]
     for limit, narrower in limits:
-        limited = {each.actor for each in find_permitted(policy, narrower)} - whole
+        permitted = find_permitted(policy, narrower)
+        limited = {each.actor for each in permitted if not each.requires} - whole
         found |= {Grant(actor, act.action, scope, limit) for actor in limited}
     return found

@@ -38,6 +38,7 @@ from omnigraph.policy.acts import (
     TYPE_ACTIONS,
     Action,
 )
+from omnigraph.policy.requirements import Requirement, Requires
 
 VERSION: Final = 1
 # A name, in which `*` stands for any text. Another text is like no query.
@@ -113,6 +114,41 @@ ALLOW: Final = SectionSchema(
             (),
             tuple(sorted(map(str, CARRIED_ACTIONS))),
         ),
+        FieldSpec(
+            "requires",
+            FieldKind.SECTION,
+            "What a proposal must have before `branch_merge` is allowed.",
+        ),
+    ),
+)
+REQUIRES: Final = SectionSchema(
+    "requires",
+    "What a proposal must have before its branch may be merged.",
+    (
+        FieldSpec("approvals", FieldKind.INTEGER, "How many actors must approve.", False, 0),
+        FieldSpec("from", FieldKind.TEXT, "The group whose approvals count; else all actors'."),
+        FieldSpec(
+            "author_may_approve",
+            FieldKind.BOOLEAN,
+            "Whether the approval of its author counts.",
+            False,
+            False,
+        ),
+        FieldSpec("checks", FieldKind.TEXTS, "Checks that must have passed."),
+        FieldSpec(
+            "threads_resolved",
+            FieldKind.BOOLEAN,
+            "Whether every comment on an entity must be resolved.",
+            False,
+            False,
+        ),
+        FieldSpec(
+            "up_to_date",
+            FieldKind.BOOLEAN,
+            "Whether the branch must have the newest commit of the target.",
+            False,
+            False,
+        ),
     ),
 )
 ACTORS: Final = SectionSchema(
@@ -133,6 +169,7 @@ class Rule:
     queries: tuple[str, ...] | None = None
     types: tuple[str, ...] | None = None
     carries: tuple[Action, ...] = ()
+    requires: Requires | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +186,20 @@ class Bundle:
     def __post_init__(self) -> None:
         named = (actor for members in self.groups.values() for actor in members)
         object.__setattr__(self, "actors", frozenset(named))
+
+    def list_requirements(self, target: str) -> tuple[Requirement, ...]:
+        """What each rule with `requires` wants of a merge into a branch, in the order of rules."""
+        is_protected = target in self.protected_branches
+        scopes = {Scope.ANY, Scope.PROTECTED if is_protected else Scope.UNPROTECTED}
+        return tuple(
+            Requirement(rule.id, rule.requires, self._list_approvers(rule.requires))
+            for rule in self.rules
+            if rule.requires is not None and rule.scope in scopes
+        )
+
+    def _list_approvers(self, requires: Requires) -> frozenset[str]:
+        named = requires.approvers
+        return self.actors if named is None else frozenset(self.groups[named])
 
 
 def load_bundle(path: str | os.PathLike[str], *, kind: BundleKind | None = None) -> Bundle:
@@ -256,8 +307,37 @@ def _read_rule(
         queries,
         _read_types(actions, allow, findings),
         carries,
+        _read_requires(actions, allow, groups, findings),
     )
     return rule, allow.position_of("actions")
+
+
+def _read_requires(
+    actions: tuple[Action, ...],
+    allow: Section,
+    groups: Mapping[str, object],
+    findings: Findings,
+) -> Requires | None:
+    node: yaml.Node | None = allow.values["requires"]
+    if node is None:
+        return None
+    _require_actions("requires", actions, {Action.BRANCH_MERGE}, allow, findings)
+    given = read_section(node, REQUIRES, findings)
+    group = given.find_text("from")
+    if group is not None:
+        _require_group(group, groups, given.position_of("from"), findings)
+    found = Requires(
+        given.values["approvals"],
+        group,
+        given.values["author_may_approve"],
+        given.values["checks"] or (),
+        given.values["threads_resolved"],
+        given.values["up_to_date"],
+    )
+    if not str(found):
+        # It would look like a rule with a condition, and allow every merge of a proposal.
+        findings.add_problem(given.position, "requires: nothing is required")
+    return found
 
 
 def _check_queries(names: tuple[str, ...], place: Position, findings: Findings) -> None:
@@ -274,11 +354,18 @@ def _read_group(allow: Section, groups: Mapping[str, object], findings: Findings
         return ""
     actors = read_section(allow.values["actors"], ACTORS, findings)
     group = actors.get_text("group")
-    if group and group not in groups:
+    if group:
+        _require_group(group, groups, actors.position_of("group"), findings)
+    return group
+
+
+def _require_group(
+    group: str, groups: Mapping[str, object], place: Position, findings: Findings
+) -> None:
+    if group not in groups:
         hint = suggest_similar(group, groups) or "declare it under 'groups'"
         message = f"rule: unknown group '{sanitize_text(group)}'"
-        findings.add_problem(actors.position_of("group"), message, hint=hint, code="unknown_group")
-    return group
+        findings.add_problem(place, message, hint=hint, code="unknown_group")
 
 
 def _check_kind(

@@ -43,6 +43,7 @@ CASE: Final = SectionSchema(
         FieldSpec("target_branch", FieldKind.TEXT, "The target branch."),
         FieldSpec("query", FieldKind.TEXT, "The stored query."),
         FieldSpec("type", FieldKind.TEXT, "The type."),
+        FieldSpec("meets", FieldKind.TEXTS, "Rules whose `requires` the proposal meets."),
         FieldSpec("expect", FieldKind.TEXT, "`allow` or `deny`.", True, None, _EXPECTED),
     ),
 )
@@ -101,6 +102,7 @@ def load_cases(path: Path) -> tuple[PolicyCase, ...]:
             given.find_text("target_branch"),
             given.find_text("query"),
             given.find_text("type"),
+            given.values["meets"] or (),
         )
         cases[name] = PolicyCase(
             name, given.get_text("actor"), act, given.get_text("expect") == "allow"

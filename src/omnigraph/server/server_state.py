@@ -17,6 +17,7 @@ from omnigraph.engine import Graph
 from omnigraph.errors import PolicyDeniedError
 from omnigraph.lang.quoting import sanitize_text
 from omnigraph.policy.acts import Act, Action
+from omnigraph.policy.requirements import Requirement
 from omnigraph.server.bearer_tokens import BearerTokens
 from omnigraph.server.exchange import RequestRefusedError
 from omnigraph.server.request_failures import refuse_for_now, refuse_unknown_graph
@@ -45,6 +46,11 @@ class DefaultDeny:
         del actor
         return False
 
+    def list_requirements(self, target: str) -> tuple[Requirement, ...]:
+        """None: it has no rules."""
+        del target
+        return ()
+
     def check(self, actor: str | None, act: Act) -> None:
         """Raise `PolicyDeniedError` for everything but a read."""
         if act.action is not Action.READ:
@@ -65,6 +71,11 @@ class UnusableGate:
         """Never: it names none."""
         del actor
         return False
+
+    def list_requirements(self, target: str) -> tuple[Requirement, ...]:
+        """None: it has no rules."""
+        del target
+        return ()
 
     def check(self, actor: str | None, act: Act) -> None:
         """Refuse the request until the policy can be used."""

@@ -8,9 +8,24 @@ from omnigraph.errors import PolicyDeniedError, PolicyFailedError
 from omnigraph.policy import decisions
 from omnigraph.policy.acts import Act, Action
 from omnigraph.policy.decisions import Policy
-from omnigraph.policy.grants import Grant, find_permitted, list_grants
+from omnigraph.policy.grants import Grant, Permitted, find_permitted, list_grants
 from omnigraph.policy.policy_bundle import Bundle, BundleKind, Rule, parse_bundle
 from unit.policy.bundles import NOTHING, TEAM, compile_text
+
+REVIEWED = """\
+version: 1
+groups: {stewards: [ines], owners: [olga], agents: [bot]}
+protected_branches: [main]
+rules:
+  - id: merge
+    allow:
+      actors: {group: stewards}
+      actions: [branch_merge]
+      target_branch_scope: protected
+      requires: {approvals: 1, from: stewards, checks: [quality]}
+  - id: own
+    allow: {actors: {group: owners}, actions: [branch_merge]}
+"""
 
 
 @pytest.mark.parametrize(
@@ -111,9 +126,34 @@ def test_who_can_do_something_is_what_the_gate_decides() -> None:
     policy = compile_text()
     found = find_permitted(policy, Act(Action.CHANGE, "draft"))
     assert found == [
-        ("act-jo", "analysts-write-drafts"),
-        ("act-kim", "analysts-write-drafts"),
+        Permitted("act-jo", "analysts-write-drafts"),
+        Permitted("act-kim", "analysts-write-drafts"),
     ]
+
+
+def test_a_rule_with_requirements_allows_what_a_proposal_meets() -> None:
+    policy = compile_text(REVIEWED)
+    act = Act(Action.BRANCH_MERGE, "draft", "main")
+    denied = policy.decide("ines", act)
+    assert not denied.is_allowed
+    assert denied.message.endswith(
+        "without 1 approval from 'stewards', check 'quality' (rule 'merge')"
+    )
+    assert policy.decide("ines", act._replace(met=("merge",))).rule == "merge"
+    assert not policy.decide("bot", act._replace(met=("merge",))).is_allowed
+    assert not policy.decide("ines", act._replace(met=("other",))).is_allowed
+    assert find_permitted(policy, act) == [
+        Permitted("ines", "merge", "1 approval from 'stewards', check 'quality'"),
+        Permitted("olga", "own"),
+    ]
+    # The rule is about protected branches alone.
+    assert [each.rule for each in policy.list_requirements("main")] == ["merge"]
+    assert policy.list_requirements("draft") == ()
+    grants = list_grants(policy)
+    limit = "proposals with 1 approval from 'stewards', check 'quality'"
+    assert Grant("ines", Action.BRANCH_MERGE, "protected", limit) in grants
+    assert Grant("ines", Action.BRANCH_MERGE, "protected") not in grants
+    assert Grant("olga", Action.BRANCH_MERGE, "unprotected") in grants
 
 
 def test_the_grants_of_two_bundles_show_who_gains_and_who_loses_what() -> None:

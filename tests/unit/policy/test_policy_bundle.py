@@ -9,6 +9,7 @@ from omnigraph.policy.acts import Action
 from omnigraph.policy.policy_bundle import BundleKind, Scope, parse_bundle
 from unit.policy.bundles import TEAM
 
+MERGE = "{actors: {group: g}, actions: [branch_merge],"
 HEAD = "version: 1\ngroups: {g: [ada]}\nrules:\n  - id: r\n    allow: "
 
 
@@ -68,7 +69,15 @@ def test_a_bundle_is_read_with_its_groups_scopes_and_limits() -> None:
         ("{actors: {group: g}, actions: [invoke_query], queries: []}", "'queries' is empty"),
         ("{actors: {group: g}, actions: [invoke_query], queries: [a.b]}", "'a.b' is not the name"),
         ("{actors: {group: g}, actions: [read], where: x}", "unknown field 'where'"),
-        ("{actors: {group: g}, actions: [read], requires: {}}", "unknown field 'requires'"),
+        ("{actors: {group: g}, actions: [read], needs: {}}", "unknown field 'needs'"),
+        (f"{MERGE} requires: {{}}}}", "requires: nothing is required"),
+        (f"{MERGE} requires: {{approvals: -1}}}}", "'approvals' expects: integer"),
+        (f"{MERGE} requires: {{approvals: 1, from: h}}}}", "unknown group 'h'"),
+        (f"{MERGE} requires: {{review: 1}}}}", "unknown field 'review'"),
+        (
+            "{actors: {group: g}, actions: [read], requires: {approvals: 1}}",
+            "'read' has no 'requires'",
+        ),
         ("{actors: {group: g}, actions: [read], effect: deny}", "unknown field 'effect'"),
         ("{actors: {user: ada}, actions: [read]}", "unknown field 'user'"),
         ("{actions: [read]}", "'actors' is missing"),

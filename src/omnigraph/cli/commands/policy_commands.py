@@ -50,6 +50,14 @@ class ActOptions:
     type_name: Annotated[str | None, typer.Option("--type", metavar="NAME", help="The type.")] = (
         None
     )
+    meets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--meets",
+            metavar="RULE",
+            help="A rule whose `requires` the proposal meets; may be repeated.",
+        ),
+    ] = None
 
     def to_act(self) -> Act:
         """The act that is asked about."""
@@ -59,7 +67,8 @@ class ActOptions:
         if self.action not in set(Action):
             hint = suggest_similar(self.action, Action) or f"known are {', '.join(Action)}"
             raise typer.BadParameter(f"'{self.action}' is not an action ({hint})")
-        return Act(Action(self.action), self.branch, self.target_branch, self.query, self.type_name)
+        places = self.branch, self.target_branch, self.query, self.type_name
+        return Act(Action(self.action), *places, tuple(self.meets or ()))
 
     def to_json(self) -> JsonObject:
         """What was given of it."""
@@ -69,6 +78,7 @@ class ActOptions:
             "target_branch": self.target_branch,
             "query": self.query,
             "type": self.type_name,
+            "meets": self.meets or None,
         }
         return {name: value for name, value in given.items() if value is not None}
 
@@ -171,11 +181,24 @@ class _Explanation:
             "actor": self.actor,
             **self.asked.to_json(),
             **rule,
+            **self._describe_requirements(),
             "message": found.message,
         }
 
+    def _describe_requirements(self) -> JsonObject:
+        found = [
+            {"rule": each.rule, "requires": str(each.requires)}
+            for each in self.decision.conditional
+        ]
+        return {"requires": found} if found else {}
+
     def to_lines(self) -> Iterator[str]:
-        for name, value in self.to_json().items():
+        document = self.to_json()
+        if "meets" in document:
+            document["meets"] = ", ".join(document["meets"])
+        for each in document.pop("requires", ()):
+            document[f"rule {each['rule']} requires"] = each["requires"]
+        for name, value in document.items():
             yield f"{name}: {escape_unprintable(str(value))}"
 
 
@@ -185,9 +208,16 @@ class _Permitted:
     permitted: list[Permitted]
 
     def to_json(self) -> JsonObject:
-        found = [{"actor": each.actor, "rule": each.rule} for each in self.permitted]
+        found = [
+            {"actor": each.actor, "rule": each.rule}
+            | ({"requires": each.requires} if each.requires else {})
+            for each in self.permitted
+        ]
         return {**self.asked.to_json(), "actors": found}
 
     def to_lines(self) -> Iterator[str]:
-        rows = [(each.actor, each.rule) for each in self.permitted]
+        rows = [
+            (each.actor, each.rule, f"requires {each.requires}" if each.requires else "")
+            for each in self.permitted
+        ]
         yield from map(escape_unprintable, align_columns(rows)) if rows else ["no actor"]
