@@ -22,14 +22,19 @@ HEADER = (
 )
 # The modules of each class, with those of its base classes.
 SOURCES = {
-    "Graph": ["graph.py"],
+    "Graph": ["graph.py", "graph_proposals.py"],
     "Branch": ["branch.py", "branch_merges.py", "branch_reads.py"],
     "Snapshot": ["snapshot.py"],
+    "Proposal": ["proposals/proposal.py"],
+    "ProposalDraft": ["proposals/proposal_drafts.py"],
     "Diff": ["diff/graph_diff.py"],
     "Blob": ["blob_reader.py"],
     "Baseline": ["feed/branch_feed.py"],
 }
-BASES = {"Branch": {"Branch", "BranchMerges", "BranchReads"}}
+BASES = {
+    "Branch": {"Branch", "BranchMerges", "BranchReads"},
+    "Graph": {"Graph", "GraphProposals"},
+}
 # What a caller may pass where the engine takes a state.
 STATE = "StateRef | AsyncBranch | AsyncSnapshot"
 
@@ -149,7 +154,7 @@ def _find_imports(classes: str) -> Iterator[str]:
     used = {each.id for each in ast.walk(ast.parse(classes)) if isinstance(each, ast.Name)}
     yield "from collections.abc import AsyncIterator"
     yield "from omnigraph.aio.async_members import AsyncHandle"
-    yield f"from omnigraph.engine import {', '.join(SOURCES)}"
+    yield f"from omnigraph import {', '.join(SOURCES)}"
     seen = set(SOURCES)
     for source in sorted({each for sources in SOURCES.values() for each in sources}):
         tree = ast.parse((ENGINE / source).read_text())

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
         AsyncBranch,
         AsyncDiff,
         AsyncGraph,
+        AsyncProposal,
+        AsyncProposalDraft,
         AsyncSnapshot,
     )
     from omnigraph.connection import connect, connect_async
@@ -95,6 +97,12 @@ if TYPE_CHECKING:
     )
     from omnigraph.engine import create_graph as create
     from omnigraph.engine import open_graph as open  # noqa: A004
+    from omnigraph.engine.proposals import (
+        Proposal,
+        ProposalDraft,
+        ProposalInfo,
+        ProposalListing,
+    )
     from omnigraph.inference import infer_schema
 
 # Here, because every later failure on such a platform would be an obscure one.
@@ -111,6 +119,8 @@ __all__ = [
     "AsyncBranch",
     "AsyncDiff",
     "AsyncGraph",
+    "AsyncProposal",
+    "AsyncProposalDraft",
     "AsyncSnapshot",
     "Baseline",
     "Blob",
@@ -139,6 +149,10 @@ __all__ = [
     "MutationResult",
     "OnErrorName",
     "OptimizeResult",
+    "Proposal",
+    "ProposalDraft",
+    "ProposalInfo",
+    "ProposalListing",
     "ReadEngine",
     "RepairReport",
     "Result",
@@ -162,6 +176,7 @@ _ABOVE = {
     "connect_async": "omnigraph.connection",
     "infer_schema": "omnigraph.inference",
 } | {name: "omnigraph.aio" for name in __all__ if name.startswith("Async")}
+_ABOVE |= {name: "omnigraph.engine.proposals" for name in __all__ if name.startswith("Proposal")}
 _ENGINE = {name: name for name in __all__} | {"create": "create_graph", "open": "open_graph"}
 
 

@@ -15,9 +15,20 @@ from typing import Any
 import pytest
 
 import omnigraph
-from omnigraph import AsyncBranch, AsyncGraph, AsyncSnapshot, Branch, Graph, Snapshot
+from omnigraph import (
+    AsyncBranch,
+    AsyncGraph,
+    AsyncProposal,
+    AsyncSnapshot,
+    Branch,
+    Graph,
+    Proposal,
+    ProposalDraft,
+    Snapshot,
+)
 from omnigraph.clusters.control_plane import ControlPlane
 from omnigraph.engine.graph import open_graph
+from omnigraph.engine.proposals.proposal_drafts import build_branch_name
 from omnigraph.errors import PolicyDeniedError
 from omnigraph.policy.acts import Act, Action
 from omnigraph.spark.graph_api import GraphSpark
@@ -80,6 +91,12 @@ GRAPH = {
     "index_status": Row(lambda it: it.index_status(), (read,)),
     "has_query_limits": Row(lambda it: it.has_query_limits),
     "invoking": Row(lambda it: it.invoking("q"), (Act(Action.INVOKE_QUERY, query="q"),)),
+    "open_proposal": Row(
+        lambda it: it.open_proposal("draft", title="t", target="old"),
+        (Act(Action.PROPOSE, "draft", "old"),),
+    ),
+    "proposal": Row(lambda it: it.proposal(1)),
+    "proposals": Row(lambda it: it.proposals(), (read_graph,)),
     "repair": Row(lambda it: it.repair(), (admin,)),
     "snapshot": Row(lambda it: it.snapshot("main")),
     "spark": Row(lambda it: it.spark),
@@ -131,6 +148,7 @@ BRANCH = READS | {
     "plan_merge": Row(lambda it: it.plan_merge("draft"), (merge,)),
     "plan_revert": Row(lambda it: it.plan_revert("main"), PICKED),
     "plan_schema": Row(lambda it: it.plan_schema(SCHEMA), (read,)),
+    "propose": Row(lambda it: it.propose("t")),
     "retrying": Row(lambda it: it.retrying(lambda own: own.name)),
     "revert": Row(lambda it: it.revert("main"), PICKED),
     # The two are for the layers above, which ask through them.
@@ -151,6 +169,41 @@ SNAPSHOT = READS | {
     "to_json": Row(lambda it: it.to_json(), (read,)),
     "type_key": Row(lambda it: it.type_key("Person")),
     "view": Row(lambda it: it.view, (read,)),
+}
+review = Act(Action.REVIEW, "draft", "main")
+propose = Act(Action.PROPOSE, "draft", "main")
+PROPOSAL = {
+    "approve": Row(lambda it: it.approve(), (review,)),
+    # Of another author, so that it takes the right to review.
+    "close": Row(lambda it: it.close(), (review,)),
+    "comment": Row(lambda it: it.comment("c"), (propose,)),
+    "diff": Row(lambda it: it.diff(), (read, Act(Action.READ, "draft"))),
+    "edit": Row(
+        lambda it: it.edit(title="new", target="old"),
+        (review, Act(Action.PROPOSE, "draft", "old")),
+    ),
+    "graph": Row(lambda it: it.graph),
+    "merge": Row(
+        lambda it: it.merge(delete_branch=True), (merge, Act(Action.BRANCH_DELETE, None, "draft"))
+    ),
+    "number": Row(lambda it: it.number),
+    "plan": Row(lambda it: it.plan(), (read, Act(Action.READ, "draft"))),
+    "read": Row(lambda it: it.read(), (read_graph,)),
+    "report_check": Row(lambda it: it.report_check("q", "pass"), (review,)),
+    "request_changes": Row(lambda it: it.request_changes("no"), (review,)),
+    "sync_branch": Row(lambda it: it.sync_branch(), (propose, Act(Action.CHANGE, "draft"))),
+}
+DRAFT_BRANCH = build_branch_name("t", "k")
+DRAFTED = (
+    read_graph,
+    Act(Action.BRANCH_CREATE, "main", DRAFT_BRANCH),
+    Act(Action.CHANGE, DRAFT_BRANCH),
+    Act(Action.PROPOSE, DRAFT_BRANCH, "main"),
+)
+EVE = [{"type": "Person", "data": {"name": "eve"}}]
+DRAFT = {
+    "load": Row(lambda it: it.load(EVE, mode="append"), DRAFTED),
+    "mutate": Row(lambda it: it.mutate(INSERT), DRAFTED),
 }
 # The driver is asked before it starts Spark; rows are denied, so none of them starts it.
 SPARK = {
@@ -180,6 +233,10 @@ class RecordingGate:
     def has_query_limits(self, actor: str | None) -> bool:
         del actor
         return False
+
+    def list_requirements(self, target: str) -> tuple[()]:
+        del target
+        return ()
 
     def check(self, actor: str | None, act: Act) -> None:
         self.asked.append(act)
@@ -218,6 +275,7 @@ def _fill(graph: Graph) -> None:
     graph.create_branch("old")
     graph.tag("v1")
     main.mutate('query hire() { insert Person { name: "dan" } }')
+    graph.open_proposal("draft", title="Draft")
 
 
 @pytest.fixture
@@ -238,13 +296,15 @@ def _open_owner(graph: Graph, owner: str) -> Any:
         "Branch": graph.branch,
         "Snapshot": lambda: graph.snapshot("main"),
         "GraphSpark": lambda: graph.spark,
+        "Proposal": lambda: graph.proposal(1),
+        "ProposalDraft": lambda: graph.branch().propose("t", key="k"),
     }
     return opened[owner]()
 
 
 def _list_public(owner: type) -> set[str]:
     # An attribute that the constructor sets is public too.
-    own = {"graph"} if owner is Branch else set()
+    own = {"graph"} if owner in (Branch, Proposal) else set()
     return {name for name in dir(owner) if not name.startswith("_")} | own
 
 
@@ -253,6 +313,8 @@ TABLES: dict[str, tuple[type, dict[str, Row]]] = {
     "Branch": (Branch, BRANCH),
     "Snapshot": (Snapshot, SNAPSHOT),
     "GraphSpark": (GraphSpark, SPARK),
+    "Proposal": (Proposal, PROPOSAL),
+    "ProposalDraft": (ProposalDraft, DRAFT),
 }
 CASES = [(owner, name) for owner, (_, rows) in TABLES.items() for name in rows]
 
@@ -393,6 +455,8 @@ AWAITED: dict[str, Callable[[Graph], Any]] = {
     "Graph": AsyncGraph,
     "Branch": lambda graph: AsyncBranch(graph.branch()),
     "Snapshot": lambda graph: AsyncSnapshot(graph.snapshot("main")),
+    "Proposal": lambda graph: AsyncProposal(graph.proposal(1)),
+    "ProposalDraft": lambda graph: AsyncBranch(graph.branch()).propose("t", key="k"),
 }
 AWAITED_CASES = [
     (owner, name)

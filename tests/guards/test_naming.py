@@ -24,6 +24,7 @@ NOUNS = {
     "Cluster",
     "Diff",
     "Graph",
+    "GraphProposals",
     "GraphSpark",
     "RemoteBaseline",
     "RemoteBranch",

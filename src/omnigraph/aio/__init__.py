@@ -16,6 +16,8 @@ from omnigraph.aio.async_handles import (
     AsyncBranch,
     AsyncDiff,
     AsyncGraph,
+    AsyncProposal,
+    AsyncProposalDraft,
     AsyncSnapshot,
 )
 from omnigraph.aio.async_opening import AsyncOpening
@@ -27,5 +29,7 @@ __all__ = [
     "AsyncDiff",
     "AsyncGraph",
     "AsyncOpening",
+    "AsyncProposal",
+    "AsyncProposalDraft",
     "AsyncSnapshot",
 ]

@@ -11,6 +11,7 @@ from functools import partial
 from omnigraph.aio.async_members import AsyncHandle
 from omnigraph.engine import Baseline, Blob, Block, Branch, Diff, Graph, Snapshot
 from omnigraph.engine.feed import POLL_S, require_poll_interval
+from omnigraph.engine.proposals import Proposal, ProposalDraft
 
 
 class AsyncGraph(AsyncHandle[Graph], of=Graph):
@@ -20,7 +21,7 @@ class AsyncGraph(AsyncHandle[Graph], of=Graph):
     here, to be awaited, and takes the same arguments; of branches and snapshots too.
     """
 
-    IMMEDIATE = ("acting_as", "actor", "uri")
+    IMMEDIATE = ("acting_as", "actor", "proposal", "uri")
     HIDDEN = ("spark",)
 
     async def close(self) -> None:
@@ -41,7 +42,7 @@ class AsyncBranch(AsyncHandle[Branch], of=Branch):
     repeat it with its `key`, and the answer is the commit it made, or that of the repetition.
     """
 
-    IMMEDIATE = ("life", "name")
+    IMMEDIATE = ("life", "name", "propose")
     HIDDEN = ("dataset", "retrying", "session", "stream")
 
     async def follow(
@@ -75,6 +76,16 @@ class AsyncSnapshot(AsyncHandle[Snapshot], of=Snapshot):
 
     IMMEDIATE = ("branch", "uri", "version")
     HIDDEN = ("answer", "at", "catalog", "dataset", "describe", "open_for", "type_key", "view")
+
+
+class AsyncProposal(AsyncHandle[Proposal], of=Proposal):
+    """A proposal whose reviews and merge are awaited."""
+
+    IMMEDIATE = ("number",)
+
+
+class AsyncProposalDraft(AsyncHandle[ProposalDraft], of=ProposalDraft):
+    """A proposal that is opened with its first write, which is awaited."""
 
 
 class AsyncDiff(AsyncHandle[Diff], of=Diff):

@@ -7,10 +7,11 @@ from typing import Any, Literal, overload
 
 import pyarrow as pa
 
+from omnigraph import Baseline, Blob, Branch, Diff, Graph, Proposal, ProposalDraft, Snapshot
 from omnigraph.aio.async_members import AsyncHandle
 from omnigraph.bulk.task_runner import StageProgress
 from omnigraph.changes.type_difference import Counts
-from omnigraph.engine import Baseline, Blob, Branch, Diff, Graph, Snapshot, feed
+from omnigraph.engine import feed
 from omnigraph.engine.check.graph_check import CheckReport
 from omnigraph.engine.commit import Commit
 from omnigraph.engine.diff.graph_diff import TypeSummary
@@ -24,6 +25,8 @@ from omnigraph.engine.load_dispatch import (
     OnErrorName,
 )
 from omnigraph.engine.optimize import IndexBuildResult, OptimizeResult
+from omnigraph.engine.proposals import ProposalListing
+from omnigraph.engine.proposals.proposal_info import ProposalInfo
 from omnigraph.engine.read_requests import QueryText, ReadEngine, ReadRequest
 from omnigraph.engine.refs import StateRef
 from omnigraph.engine.repair import RepairReport
@@ -105,6 +108,17 @@ class AsyncGraph(AsyncHandle[Graph], of=Graph):
     async def tags(self) -> list[Tag]: ...
     async def delete_tag(self, name: str) -> None: ...
     async def close(self) -> None: ...
+    async def proposals(self, *, status: str | None = None) -> list[ProposalListing]: ...
+    def proposal(self, number: int) -> AsyncProposal: ...
+    async def open_proposal(
+        self,
+        source: str,
+        *,
+        title: str,
+        target: str = ...,
+        body: str | None = None,
+        key: str | None = None,
+    ) -> AsyncProposal: ...
     async def __aenter__(self) -> AsyncGraph: ...
     async def __aexit__(self, *_: object) -> None: ...
 
@@ -269,6 +283,9 @@ class AsyncBranch(AsyncHandle[Branch], of=Branch):
         by: str | None = None,
         resolve: Resolve = None,
     ) -> MergePlan: ...
+    def propose(
+        self, title: str, *, body: str | None = None, key: str | None = None
+    ) -> AsyncProposalDraft: ...
     @overload
     async def revert(
         self,
@@ -422,6 +439,64 @@ class AsyncSnapshot(AsyncHandle[Snapshot], of=Snapshot):
     async def count(self, type_name: str, kind: EntityKind | None = None) -> int: ...
     async def tables(self) -> list[TableInfo]: ...
     async def to_json(self) -> JsonObject: ...
+
+class AsyncProposal(AsyncHandle[Proposal], of=Proposal):
+    @property
+    def number(self) -> int: ...
+    async def read(self) -> ProposalInfo: ...
+    async def comment(
+        self,
+        text: str | None = None,
+        *,
+        about: tuple[str, str] | None = None,
+        property: str | None = None,
+        side: str | None = None,
+        replies_to: int | None = None,
+        resolves: int | None = None,
+    ) -> ProposalInfo: ...
+    async def approve(
+        self, text: str | None = None, *, head: str | None = None
+    ) -> ProposalInfo: ...
+    async def request_changes(self, text: str, *, head: str | None = None) -> ProposalInfo: ...
+    async def report_check(
+        self, name: str, outcome: str, *, head: str | None = None, link: str | None = None
+    ) -> ProposalInfo: ...
+    async def edit(
+        self, *, title: str | None = None, body: str | None = None, target: str | None = None
+    ) -> ProposalInfo: ...
+    async def close(self, reason: str | None = None) -> ProposalInfo: ...
+    async def diff(
+        self,
+        *,
+        kinds: Collection[str] | None = None,
+        types: Collection[str] | None = None,
+        ops: Collection[str] | None = None,
+        timeout: float | None = None,
+    ) -> AsyncDiff: ...
+    async def plan(self) -> MergePlan: ...
+    async def sync_branch(self, *, message: str | None = None) -> MergeResult: ...
+    async def merge(
+        self, *, head: str | None = None, message: str | None = None, delete_branch: bool = False
+    ) -> MergeResult: ...
+
+class AsyncProposalDraft(AsyncHandle[ProposalDraft], of=ProposalDraft):
+    async def load(
+        self,
+        source: AnySource,
+        *,
+        mode: LoadModeName,
+        type: str | None = None,
+        dialect: DialectName = "strict",
+        message: str | None = None,
+    ) -> AsyncProposal: ...
+    async def mutate(
+        self,
+        text: QueryText,
+        *,
+        name: str | None = None,
+        params: Mapping[str, object] | None = None,
+        message: str | None = None,
+    ) -> AsyncProposal: ...
 
 class AsyncDiff(AsyncHandle[Diff], of=Diff):
     @property

@@ -25,7 +25,10 @@ threads of its parent's store, and waits for them forever.
     write_operations   what a load, a mutation and a schema change prepare
     load_dispatch      which engine makes a load, and the bulk load as an operation
     spark_bridge       imports `omnigraph.spark`, an optional package above this one
+    merge_operations   what merges, cherry-picks and reverts prepare
     merger             merges, cherry-picks and reverts, and plans of them
+    graph_proposals    what a graph offers of its proposals
+    proposals          requests to merge a branch, with reviews, checks and one merge
     write_results      what writes return
     commit             a commit as data
     entity_changes     one change, filters of changes, and the states around a commit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Literal, cast, overload
 
 from omnigraph.engine.commit import Commit
 from omnigraph.engine.commit_loop import build_terms
@@ -12,7 +12,9 @@ from omnigraph.engine.write_results import MergePlan, MergeResult
 from omnigraph.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
+    from omnigraph.engine.branch import Branch
     from omnigraph.engine.merger import Merger
+    from omnigraph.engine.proposals.proposal_drafts import ProposalDraft
     from omnigraph.writers.merge.merge_choices import Prefer, Resolve
 
 
@@ -97,6 +99,18 @@ class BranchMerges(ABC):
     ) -> MergePlan:
         """The same as `merge` with `dry_run`."""
         return self._merger.plan(source, chosen=self._merger.choose(prefer, by, resolve))
+
+    def propose(
+        self, title: str, *, body: str | None = None, key: str | None = None
+    ) -> ProposalDraft:
+        """A proposal to merge into this branch, which is opened by what it loads or mutates.
+
+        `main.propose("New people").load(...)` starts a branch, loads into it and opens the
+        proposal. A call repeated with its `key` finds what the first one made.
+        """
+        from omnigraph.engine.proposals.proposal_drafts import ProposalDraft  # noqa: PLC0415
+
+        return ProposalDraft(cast("Branch", self), title, body=body, key=key)
 
     @overload
     def revert(

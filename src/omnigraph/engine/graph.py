@@ -15,6 +15,7 @@ from omnigraph.engine.commit import Commit
 from omnigraph.engine.diff import Diff, compute_diff
 from omnigraph.engine.entity_changes import parse_filters
 from omnigraph.engine.gate import Gate, PolicySource, build_gate
+from omnigraph.engine.graph_proposals import GraphProposals
 from omnigraph.engine.graph_session import Session
 from omnigraph.engine.read_requests import build_time_budget
 from omnigraph.engine.refs import ResolvedRef, StateRef, resolve, use_newest
@@ -190,7 +191,7 @@ def _require_absent(session: Session) -> None:
     raise GraphExistsError(session.uri)
 
 
-class Graph:
+class Graph(GraphProposals):
     """A graph, open in this process; safe to share between its threads."""
 
     def __init__(self, session: Session) -> None:

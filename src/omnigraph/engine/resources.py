@@ -40,6 +40,7 @@ from omnigraph.versioning import (
 )
 from omnigraph.versioning.gc.collector import Collector
 from omnigraph.versioning.gc.gc_roots import Policy
+from omnigraph.versioning.proposals import ProposalLog
 from omnigraph.versioning.record import GENESIS_SEQ
 from omnigraph.versioning.schema_store import Schemas
 from omnigraph.writers.key_cache import KeyCache
@@ -110,6 +111,7 @@ class Resources:
         self.branches = Branches(self.committer)
         self.history = History(self.log, self.branches)
         self.lineage = Lineage(self.log, self.branches, self.schemas)
+        self.proposals = ProposalLog(storage.objects, self.committer.settings.now_us)
         self.plans = CompiledQueryCache(self.environment.mode)
         sources = create_source_cache(self.log, os.environ)
         share_memory(storage.tables, sources.memory, sources.files)

@@ -23,6 +23,7 @@ from omnigraph.versioning.branches import Branches
 from omnigraph.versioning.committer import Committer
 from omnigraph.versioning.log import Log
 from omnigraph.versioning.log_snapshot import Snapshot
+from omnigraph.versioning.proposals import ProposalLog
 from omnigraph.versioning.record import Stream
 from omnigraph.versioning.retention_floors import Floors
 from omnigraph.versioning.tags import Tag
@@ -175,10 +176,19 @@ def walk_graph(objects: Objects, tables: Tables, problems: Problems) -> WalkedGr
     problems.attempt("format", layout.FORMAT, Log(objects).require_format)
     roots = _read_roots(objects, tables, problems)
     report_nameless_streams(objects, problems)
+    _check_proposals(objects, problems)
     schemas = SchemaCheck(objects, problems)
     lines = list_needed_streams(roots.streams, roots.floors)
     walker = StreamCheck(objects, schemas, problems, lines)
     return WalkedGraph(roots, schemas, {line.stream.id: walker.walk(line) for line in lines})
+
+
+def _check_proposals(objects: Objects, problems: Problems) -> None:
+    """Read the events of every proposal; the index is derived, and proves nothing."""
+    log = ProposalLog(objects, lambda: 0)
+    for number in problems.attempt("proposal", layout.PROPOSALS, log.list_numbers) or ():
+        folder = layout.build_proposal_folder(number)
+        problems.attempt("proposal", folder, partial(log.read, number))
 
 
 def _run_check(
