@@ -77,6 +77,7 @@ soak: setup  ## Writers and pipelines killed, agents that merge, random lives an
 	PYTHONPATH=tests $(BIN)/python -m faults.lives 1000
 	PYTHONPATH=tests $(BIN)/python -m fuzz.merging.lives 2000
 	PYTHONPATH=tests $(BIN)/python -m faults.cleanup_soak 60
+	PYTHONPATH=tests $(BIN)/python -m faults.proposal_soak 100
 	PYTHONPATH=tests $(BIN)/python -m faults.pauses
 	PYTHONPATH=tests $(BIN)/python -m faults.server_soak 50
 	PYTHONPATH=tests $(BIN)/python -m faults.http_fuzz 10000

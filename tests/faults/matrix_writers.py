@@ -191,6 +191,8 @@ WRITERS = [
     Writer("create-tag", lambda graph: graph.tag("v1")),
     Writer("delete-tag", lambda graph: graph.delete_tag("v0")),
     Writer("cleanup", _cleanup),
+    Writer("open-proposal", lambda graph: graph.open_proposal("review", title="Review")),
+    Writer("merge-proposal", lambda graph: graph.proposal(1).merge()),
 ]
 
 
@@ -228,6 +230,12 @@ SIDES: dict[str, tuple[tuple[str, Callable[[Branch], object]], ...]] = {
     "revert": (("main", _change_people),),
     "cherry-pick": (("main", _change_others), ("review", _delete_bob)),
     "delete-tag": (("main", lambda branch: branch.graph.tag("v0")),),
+    "open-proposal": (("review", _change_people),),
+    "merge-proposal": (
+        ("review", _change_people),
+        ("main", _delete_bob),
+        ("review", lambda branch: branch.graph.open_proposal("review", title="Review").approve()),
+    ),
     "cleanup": (("main", _delete_bob), ("review", _change_others)),
 }
 # Commits of a seed, so that there are fragments to join.
@@ -296,9 +304,10 @@ def _quiet(graph: Graph) -> Graph:
 
 
 def state(graph: Graph) -> dict[str, bytes]:
-    """Everything a user can see: tags, branches, and schema, entities and indexes of each."""
+    """What a user can see: tags, proposals, branches; schema, entities and indexes of each."""
     tags = [(tag.name, tag.version, tag.branch) for tag in graph.tags()]
-    return {"(tags)": repr(tags).encode()} | {
+    proposals = [(each.number, each.status) for each in graph.proposals()]
+    return {"(tags)": repr(tags).encode(), "(proposals)": repr(proposals).encode()} | {
         name: b"".join(
             [
                 graph.branch(name).schema.encode(),
@@ -322,7 +331,8 @@ def remove_fresh_ids(lines: bytes) -> bytes:
 
 def is_log_step(step: DurableStep) -> bool:
     """Whether a step is one of the log of commits."""
-    return step.path.startswith(layout.MANIFEST) and not step.path.startswith(layout.STAGING)
+    is_of_log = step.path.startswith((layout.MANIFEST, layout.PROPOSALS))
+    return is_of_log and not step.path.startswith(layout.STAGING)
 
 
 def is_other_step(step: DurableStep) -> bool:

@@ -80,7 +80,7 @@ def _leaves_no_notes(place: Place) -> None:
 # All of their steps are steps of the log.
 ONLY_IN_THE_LOG = {
     *("create-branch", "delete-branch", "create-tag", "delete-tag"),
-    *("empty-load", "fast-forward", "cleanup"),
+    *("empty-load", "fast-forward", "cleanup", "open-proposal"),
 }
 
 
