@@ -23,6 +23,9 @@ from omnigraph.lang.lexer import Mode
 
 Counts = Counter[str]
 
+# The pages of a query that are compared: rows with ties are on the first of them.
+PAGES_MAX: Final = 6
+
 # What a random text may have; a run that never had one of them proves nothing about it.
 FEATURES: Final = {
     "binding": r"\$\w+: \w+ \{",
@@ -136,6 +139,26 @@ def _ask(ask: Ask, model: Session, engine: Session, counted: Counts) -> None:
     counted["empty"] += not expected.rows
     if problem := _problem(ask, model, expected, found):
         raise Difference(problem)
+    if ask.paged is not None:
+        _compare_pages(ask.paged, ask, model, engine, counted)
+
+
+def _compare_pages(text: str, ask: Ask, model: Session, engine: Session, counted: Counts) -> None:
+    """All pages of a query, of which each session follows its own cursors."""
+    cursors: list[str | None] = [None, None]
+    for _ in range(PAGES_MAX):
+        counted["pages"] += 1
+        expected, found = (
+            session.query(text, Request(params={**ask.params, "page": cursor}))
+            for session, cursor in zip((model, engine), cursors, strict=True)
+        )
+        if problem := _problem(ask, model, expected, found):
+            raise Difference(f"{problem}\nof the pages of {text}")
+        cursors = [expected.cursor, found.cursor]
+        if expected.total != found.total or cursors.count(None) == 1:
+            raise Difference(f"{expected}\nbut {found}\nof the pages of {text}")
+        if None in cursors:
+            return
 
 
 def _answer(session: Session, text: str, request: Request) -> RowsAnswer | OmnigraphError:

@@ -15,12 +15,16 @@ from logic.generate import Json
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A query and its parameters; `unlimited` is the same query without a limit on any order."""
+    """A query and its parameters; `unlimited` is the same query without a limit on any order.
+
+    `paged` is the same query with pages, whose cursor is the parameter `page`.
+    """
 
     text: str
     params: Mapping[str, Json]
     unlimited: str | None = None
     limit: int | None = None
+    paged: str | None = None
 
 
 def write_read(pen: Pen) -> Ask:
@@ -48,7 +52,8 @@ def write_read(pen: Pen) -> Ask:
         return Ask(text + "\n}", parameters.given)
     limited = f"{text}\nlimit {limit}\n}}"
     if order:
-        return Ask(limited, parameters.given)
+        has_pages = limit > 0 and "rrf(" not in text and pen.chance(40)
+        return Ask(limited, parameters.given, paged=_paged(limited) if has_pages else None)
     return Ask(limited, parameters.given, unlimited=text + "\n}", limit=limit)
 
 
@@ -64,13 +69,22 @@ def _head(parameters: Parameters) -> str:
     return f"query q({', '.join(parameters.declared)}) {{"
 
 
+def _paged(text: str) -> str:
+    """The text with a cursor after its last limit, and a total."""
+    head, _, rest = text.partition("(")
+    declared = "$page: String?" if rest.startswith(")") else "$page: String?, "
+    return f"{head}({declared}{rest[:-2]}\nafter $page\ntotal\n}}"
+
+
 def _combined(parameters: Parameters, values: Values, patterns: Patterns) -> Ask:
     """Reads that are combined, some of them ordered and cut."""
     text, order = combined(values, patterns)
     ends = ["}"]
     if values.pen.chance(50):
         ends = [order, "limit 4", "}"] if values.pen.chance(60) else [order, "}"]
-    return Ask("\n".join((_head(parameters), text, *ends)), parameters.given)
+    whole = "\n".join((_head(parameters), text, *ends))
+    has_pages = len(ends) == len(("order", "limit", "}"))
+    return Ask(whole, parameters.given, paged=_paged(whole) if has_pages else None)
 
 
 class Returning:

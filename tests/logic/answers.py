@@ -17,12 +17,18 @@ class AnswerColumn:
 
 @dataclass(frozen=True, slots=True)
 class RowsAnswer:
-    """Rows as JSON objects; `tiebreak` lists the ids that decide ties, if known."""
+    """Rows as JSON objects; `tiebreak` lists the ids that decide ties, if known.
+
+    A query with pages `has_cursor`: that of the next page, if there is one.
+    """
 
     columns: tuple[AnswerColumn, ...]
     rows: tuple[dict[str, Json], ...]
     is_ordered: bool = False
     tiebreak: tuple[str, ...] | None = None
+    cursor: str | None = None
+    has_cursor: bool = False
+    total: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,8 +53,16 @@ class ShapeColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectPage:
+    """Whether a page follows, if the query has pages, and how many rows all of them have."""
+
+    has_next: bool | None
+    total: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class ExpectRows:
-    """Rows as JSON lines, their columns (None for `show`), and plan facts."""
+    """Rows as JSON lines, their columns (None for `show`), plan facts, and what pages there are."""
 
     lines: tuple[str, ...]
     is_ordered: bool
@@ -62,6 +70,7 @@ class ExpectRows:
     shape: tuple[ShapeColumn, ...] | None = None
     shape_place: Place | None = None
     plan: tuple[str, ...] = ()
+    page: ExpectPage = ExpectPage(None, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,9 @@ class EmbeddedSession:
             tuple(result.to_json_rows()),
             is_ordered=bool(query.body.order),
             tiebreak=_tiebreak(plan.root),
+            cursor=result.cursor,
+            has_cursor=result.has_cursor,
+            total=result.total,
         )
         return Read(rows, is_any=query.body.limit is not None and not query.body.order)
 
@@ -200,4 +203,5 @@ def is_alike(left: Read | OmnigraphError, right: Read | OmnigraphError) -> bool:
 
 def _comparable(answer: RowsAnswer) -> object:
     lines = [json.dumps(row) for row in answer.rows]
-    return answer.columns, answer.tiebreak, lines if answer.is_ordered else sorted(lines)
+    page = (answer.cursor, answer.has_cursor, answer.total)
+    return answer.columns, answer.tiebreak, page, lines if answer.is_ordered else sorted(lines)

@@ -14,6 +14,7 @@ from logic.case import (
     ExpectLoaded,
     ExpectOk,
     ExpectOutcome,
+    ExpectPage,
     ExpectRows,
     ShapeColumn,
 )
@@ -30,6 +31,7 @@ _AFFECTED = re.compile(r"expect affected: nodes=([0-9]+) edges=([0-9]+)")
 _OUTCOME = re.compile(r"expect outcome: (already_up_to_date|fast_forward|merged)")
 _LOADED = re.compile(r"expect loaded:((?: [A-Za-z0-9_]+=[0-9]+)*)")
 _ERROR = re.compile(r"expect error: (\S.*)")
+_PAGE = re.compile(r"expect page:(?: cursor=(next|none))?(?: total=([0-9]+))?")
 _SHAPE_LINE = re.compile(r"(\S+): (\S+?)(\?)?")
 _SHOW = re.compile(r"(?:^|;)\s*show\b")
 
@@ -137,7 +139,20 @@ def _rows_or_lines(
         shape=None if shape is None else tuple(_shape_columns(shape, loop)),
         shape_place=None if shape is None else shape.place,
         plan=plan.rows if plan else (),
+        page=_page(reader),
     )
+
+
+def _page(reader: SectionReader) -> ExpectPage:
+    if not (_next_title(reader) or "").startswith("expect page"):
+        return ExpectPage(None, None)
+    section = reader.take()
+    _refuse_body(section)
+    found = _PAGE.fullmatch(section.title)
+    if found is None or section.title == "expect page:":
+        raise CaseError(f"malformed section '{section.title}'", line=section.line)
+    has_next = None if found[1] is None else found[1] == "next"
+    return ExpectPage(has_next, None if found[2] is None else int(found[2]))
 
 
 def _check_rows(section: Section, loop: Substitution | None) -> None:

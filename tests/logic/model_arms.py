@@ -22,7 +22,7 @@ from model import ModelGraph, to_json
 from model.branching import ModelBranches
 from model.merging import By
 from model.statements import read_records
-from omnigraph.errors import ExecutionError
+from omnigraph.errors import CursorStaleError, ExecutionError
 from omnigraph.lang.diagnostics import Poll
 from omnigraph.lang.lexer import Mode
 from omnigraph.query.ast import (
@@ -79,6 +79,9 @@ class ModelSession:
         self._catalog = graph.catalog
         self._rewriting = rewriting
         self._mode = mode
+        # What each cursor goes on with: a question, the state that it was asked of, and after how
+        # many rows.
+        self._pages: list[tuple[object, ModelGraph, int]] = []
 
     def query(self, text: str, request: Request) -> RowsAnswer:
         """Run the one read of a text."""
@@ -90,8 +93,17 @@ class ModelSession:
         settings = resolve_settings(parsed.file.settings, request=request.settings)
         limit = settings["traversal_work_limit"].value
         assert isinstance(limit, int)
-        graph = self._branches.graph(request.branch)
-        rows = graph.read(plan, params, now=NOW_MS, work_limit=limit)
+        given = None if plan.after is None else params[plan.after]
+        others = {name: value for name, value in params.items() if name != plan.after}
+        question = (text, request.branch, others)
+        graph, skipped = self._branches.graph(request.branch), 0
+        if given is not None:
+            graph, skipped = self._find_page(given, question)
+        rows, total = graph.read_page(plan, params, now=NOW_MS, work_limit=limit, skipped=skipped)
+        cursor = None
+        if plan.after is not None and skipped + len(rows) < total:
+            self._pages.append((question, graph.copy(), skipped + len(rows)))
+            cursor = str(len(self._pages) - 1)
         return RowsAnswer(
             tuple(AnswerColumn(each.name, _type_name(each.type)) for each in plan.columns),
             tuple(
@@ -103,7 +115,19 @@ class ModelSession:
             ),
             is_ordered=isinstance(query.body, ReadBody) and bool(query.body.order),
             tiebreak=_tiebreak(plan.root),
+            cursor=cursor,
+            has_cursor=plan.after is not None,
+            total=total if plan.has_total else None,
         )
+
+    def _find_page(self, cursor: object, question: object) -> tuple[ModelGraph, int]:
+        is_known = isinstance(cursor, str) and cursor.isdigit()
+        if not is_known or int(str(cursor)) >= len(self._pages):
+            raise CursorStaleError("it is not one that a query returned")
+        asked, graph, skipped = self._pages[int(str(cursor))]
+        if asked != question:
+            raise CursorStaleError("it is of another query")
+        return graph, skipped
 
     def mutate(self, text: str, request: Request) -> AffectedAnswer:
         """Run the one mutation of a text."""

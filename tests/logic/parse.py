@@ -25,6 +25,8 @@ Our additions:
   `--- expect ok`, `--- expect loaded: Person=2 Knows=1` or `--- expect error: text`;
 - `--- export [type: T] [branch: N]` is followed by `--- expect ordered` with the exact lines, or by
   `--- expect error: text`;
+- a read with `after` or `total` has a last section `--- expect page: cursor=next total=4`, or
+  `cursor=none` for the last page; the parameter `"<cursor>"` is the cursor of the read before;
 - `ordered` is legal with every `order` clause, because ours are total for aggregates too.
 """
 

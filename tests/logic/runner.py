@@ -52,6 +52,9 @@ from omnigraph.query.parser import ParsedFile, parse_query_file
 from omnigraph.query.query_compiler import parse_file
 from omnigraph.query.query_settings import SettingValue
 
+# A parameter that stands for the cursor of the read before.
+_CURSOR = "<cursor>"
+
 
 class CaseFailure(AssertionError):
     """An answer that is not the expected one."""
@@ -125,6 +128,8 @@ class _Player:
     mode: Mode
     observe: Observer | None
     settings: dict[str, SettingValue] = field(default_factory=dict)
+    # Of the last read that had pages.
+    cursor: str | None = None
 
     def play(self, step: Step, loop: Substitution | None) -> None:
         """Run a step and judge its answer."""
@@ -174,7 +179,10 @@ class _Player:
         match file.statement:
             case None:
                 _check_declaration(file, ReadBody, line=step.line)
-                return self.session.query(step.text, request)
+                answer = self.session.query(step.text, request)
+                if answer.has_cursor:
+                    self.cursor = answer.cursor
+                return answer
             case BranchList() | Show() | Explain():
                 _refuse_context(step)
                 return self.session.statement(step.text, request)
@@ -201,7 +209,12 @@ class _Player:
                 return self.session.statement(step.text, request)
 
     def _request(self, step: QueryStep | MutateStep) -> Request:
-        return Request(step.branch or MAIN, _values(step.params), dict(self.settings))
+        values = _values(step.params)
+        if values is not None:
+            values = {
+                name: self.cursor if value == _CURSOR else value for name, value in values.items()
+            }
+        return Request(step.branch or MAIN, values, dict(self.settings))
 
     def _change_settings(self, text: str) -> DoneAnswer:
         for line in parse_file(text, mode=self.mode).file.settings:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from logic.answers import RowsAnswer
 from logic.arms import Request
@@ -63,7 +63,8 @@ class GraphHost:
 
 
 HOST = GraphHost()
-Rows: TypeAlias = list[dict[str, Json]]
+# Rows, and what is beside them.
+Served: TypeAlias = tuple[list[dict[str, Json]], dict[str, Any]]  # Any: a cursor and a total
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +94,13 @@ class ServedSession(EmbeddedSession):
             assert isinstance(found, OmnigraphError)
             raise found
         assert not isinstance(found, OmnigraphError), f"served: {found}\nlocal: {local}"
-        for rows in found:
-            read = replace(local, rows=replace(local.rows, rows=tuple(rows)))
-            assert is_alike(local, read), f"served: {rows}\nlocal: {local.rows.rows}"
-        return replace(local.rows, rows=tuple(found[0]))
+        for rows, page in found:
+            beside = {"cursor": None, "total": None, "has_cursor": "cursor" in page, **page}
+            read = replace(local, rows=replace(local.rows, rows=tuple(rows), **beside))
+            assert is_alike(local, read), f"served: {rows} {page}\nlocal: {local.rows}"
+        return replace(local.rows, rows=tuple(found[0][0]))
 
-    def _ask(self, text: str, request: Request) -> tuple[Rows, Rows] | OmnigraphError:
+    def _ask(self, text: str, request: Request) -> tuple[Served, Served] | OmnigraphError:
         """The rows of a read as the server answers them, and as the client decodes them."""
         branch, params, settings = request.branch, request.params, request.settings
         document = {"query": text, "params": params, "branch": branch, "settings": {**settings}}
@@ -108,7 +110,8 @@ class ServedSession(EmbeddedSession):
             decoded = self._remote.branch(branch).query(text, params=params, settings=settings)
         except OmnigraphError as error:
             return error
-        return answer["rows"], decoded.to_json_rows()
+        page = {name: answer[name] for name in ("cursor", "total") if name in answer}
+        return (answer["rows"], page), (decoded.to_json_rows(), decoded.describe_page())
 
     def restart(self) -> None:
         """Open the same storage again, and serve that."""

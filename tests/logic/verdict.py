@@ -21,6 +21,7 @@ from logic.case import (
     ExpectLoaded,
     ExpectOk,
     ExpectOutcome,
+    ExpectPage,
     ExpectRows,
 )
 from logic.compare import plan_problem, rows_problem, shape_problem
@@ -74,7 +75,15 @@ def _rows_problem(expect: ExpectRows, answer: Answer) -> str | None:
         wrong_shape
         or rows_problem(expect.lines, answer, is_ordered=expect.is_ordered, shape=shape or ())
         or plan_problem(expect.plan, answer)
+        or _page_problem(expect.page, answer)
     )
+
+
+def _page_problem(expect: ExpectPage, answer: RowsAnswer) -> str | None:
+    has_next = answer.cursor is not None if answer.has_cursor else None
+    if (has_next, answer.total) == (expect.has_next, expect.total):
+        return None
+    return f"expected {expect}, got a next page: {has_next}, total: {answer.total}"
 
 
 def _lines_problem(expected: tuple[str, ...], actual: tuple[str, ...]) -> str:

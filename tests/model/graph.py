@@ -31,6 +31,13 @@ class Affected(NamedTuple):
         return self != (0, 0)
 
 
+class Page(NamedTuple):
+    """Rows of a read, and how many it has on all pages."""
+
+    rows: list[Row]
+    total: int
+
+
 class Loaded(NamedTuple):
     """How many records of each type were loaded."""
 
@@ -54,6 +61,14 @@ class ModelGraph(Store):
         reader = Reader(self, {**params, typed.NOW_NAME: now}, embed, work_limit)
         reader.check_options(read.root)
         return list(reader.read(read))
+
+    def read_page(
+        self, read: plan.ReadPlan, params: Params, *, now: int, work_limit: int, skipped: int = 0
+    ) -> Page:
+        """The rows of a read after those of the pages before."""
+        reader = Reader(self, {**params, typed.NOW_NAME: now}, None, work_limit)
+        reader.check_options(read.root)
+        return Page(*reader.read_page(read, skipped))
 
     def rows_of(self, write: typed.PatternWrite, params: Params) -> list[Row]:
         """The rows that the actions of a statement read: entities by variable."""

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -56,9 +57,23 @@ class Reader:
 
     def read(self, read: plan.ReadPlan) -> Iterable[Row]:
         """The rows of a plan."""
+        return self.rows(self._bound(read).root, {})
+
+    def read_page(self, read: plan.ReadPlan, skipped: int) -> tuple[list[Row], int]:
+        """The rows of a plan after those of the pages before, and how many all pages have."""
+        root = self._bound(read).root
+        top = root.input if isinstance(root, plan.Project) else root
+        if not isinstance(top, plan.Limit):
+            rows = list(self.rows(root, {}))
+            return rows, len(rows)
+        whole = replace(root, input=top.input) if isinstance(root, plan.Project) else top.input
+        rows = list(self.rows(whole, {}))
+        start = top.offset if top.after is None else skipped
+        return rows[start : None if top.count is None else start + top.count], len(rows)
+
+    def _bound(self, read: plan.ReadPlan) -> plan.ReadPlan:
         limit = read.open_limit
-        read = read if limit is None else bind_limit(read, read_limit(limit, self._params))
-        return self.rows(read.root, {})
+        return read if limit is None else bind_limit(read, read_limit(limit, self._params))
 
     def check_options(self, root: plan.Operator) -> None:
         """Refuse a bad search option, whether or not a row would meet it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import Any
@@ -30,7 +31,7 @@ from omnigraph.query.query_settings import SettingValue
 from omnigraph.schema import accept_schema, load_catalog
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.schema_shape import JsonObject
-from omnigraph.wire.protocol_names import ARROW, BYTES, JSON
+from omnigraph.wire.protocol_names import ARROW, BYTES, COMMIT_HEADER, JSON, PAGE_METADATA
 
 
 class RemoteSnapshot(RemoteHandle, Snapshot):  # type: ignore[override]  # see RemoteHandle
@@ -237,9 +238,22 @@ def run_read(
     reply = transport.send(call)
     if reply.content_type == ARROW:
         rows = pa.ipc.open_stream(reply.content).read_all()
+        metadata = rows.schema.metadata or {}
+        page = json.loads(metadata.get(PAGE_METADATA, b"{}"))
+        rows = rows.replace_schema_metadata(None)
+        commit_id = reply.headers.get(COMMIT_HEADER)
     else:
-        rows = _build_table(reply.read_json())
-    return Result(tuple(map(describe_column, rows.schema)), rows)
+        page = reply.read_json()
+        rows = _build_table(page)
+        commit_id = page.get("graph_commit_id")
+    return Result(
+        tuple(map(describe_column, rows.schema)),
+        rows,
+        commit_id=commit_id,
+        total=page.get("total"),
+        cursor=page.get("cursor"),
+        has_cursor="cursor" in page,
+    )
 
 
 def _build_table(document: dict[str, Any]) -> pa.Table:  # Any: JSON values

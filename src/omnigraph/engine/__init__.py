@@ -15,6 +15,8 @@ threads of its parent's store, and waits for them forever.
     refs               a branch, snapshot, name, id, version or time, resolved to a commit
     snapshot           a graph as of one commit: every read
     read_requests      a read, from its arguments to a prepared plan
+    read_cursors       where the next page of a read begins
+    opaque_texts       documents as texts that callers keep and give back
     blob_reader        the bytes of one property, in ranges
     branch             a named line of commits: every write
     branch_reads       reads of the newest state of a branch

@@ -6,15 +6,17 @@ import math
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from omnigraph.engine import arguments
+from omnigraph.engine.read_cursors import ReadCursor, decode_cursor, digest_question
 from omnigraph.engine.resources import Resources
 from omnigraph.engine.spark_bridge import import_spark_module
 from omnigraph.errors import InvalidArgumentError, WrongQueryKindError
 from omnigraph.execution.executor import QueryExecutor
+from omnigraph.execution.operators.page_operator import Pager
 from omnigraph.execution.optimizer.explain_plan import Explained
 from omnigraph.execution.query_budget import WORK, Budget, ReadOptions
 from omnigraph.execution.result import Result
@@ -54,10 +56,34 @@ class PreparedRead:
     params: Params
     now: int
     options: ReadOptions
+    # Of a read with pages: what its cursors belong to, and the one that it was given.
+    question: str = ""
+    cursor: ReadCursor | None = None
 
     def run(self) -> Result:
         """Its result."""
-        return self.reads.run(self.plan, self.view, self.params, now=self.now, options=self.options)
+        pager = self._make_pager()
+        options = replace(self.options, pager=pager)
+        found = self.reads.run(self.plan, self.view, self.params, now=self.now, options=options)
+        return self._complete(found, pager)
+
+    def _make_pager(self) -> Pager:
+        return Pager(None if self.cursor is None else self.cursor.position)
+
+    def _complete(self, found: Result, pager: Pager) -> Result:
+        """A result with what is beside its rows."""
+        at, plan, cursor = self.view.snapshot, self.plan, None
+        if plan.after is not None and pager.end is not None:
+            following = ReadCursor(self.question, at.commit, at.seq, self.now, pager.end)
+            cursor = following.encode()
+        return Result(
+            found.columns,
+            found.to_arrow(),
+            commit_id=at.commit,
+            total=pager.total if plan.has_total else None,
+            cursor=cursor,
+            has_cursor=plan.after is not None,
+        )
 
     def run_on_spark(self) -> Result:
         """Its result, found by tasks of the Spark session of this process."""
@@ -65,7 +91,7 @@ class PreparedRead:
         result: Result = import_spark_module("query").run_query(
             sessions, self.plan, self.view, self.params, now=self.now, options=self.options
         )
-        return result
+        return self._complete(result, Pager())
 
     def explain(self, *, analyze: bool) -> Explained:
         """How it runs."""
@@ -74,7 +100,7 @@ class PreparedRead:
             self.view,
             self.params,
             now=self.now,
-            options=self.options,
+            options=replace(self.options, pager=self._make_pager()),
             analyze=analyze,
         )
 
@@ -151,7 +177,15 @@ def prepare_read(
     if resources.reads.is_search(plan, view):
         resources.reads.turns.exclude(request.text, request.name)
     options = ReadOptions(environment.access, budget)
-    return PreparedRead(resources.reads, view, plan, bound, environment.now_ms(), options)
+    now = environment.now_ms()
+    if plan.after is None:
+        return PreparedRead(resources.reads, view, plan, bound, now, options)
+    question = digest_question(compiled.query, bound, plan.after)
+    given = bound.get(plan.after)
+    cursor = decode_cursor(given, question) if isinstance(given, str) else None
+    # All pages are of one instant.
+    now = now if cursor is None else cursor.now
+    return PreparedRead(resources.reads, view, plan, bound, now, options, question, cursor)
 
 
 def _limit_work(request: ReadRequest, lines: tuple[Setting, ...]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from omnigraph.engine.commit import Commit
 from omnigraph.engine.diff import Diff, compute_diff
 from omnigraph.engine.entity_changes import parse_filters
 from omnigraph.engine.graph_session import Session
+from omnigraph.engine.read_cursors import COLLECTED, ReadCursor, find_snapshot
 from omnigraph.engine.read_requests import (
     PreparedRead,
     QueryText,
@@ -30,7 +32,12 @@ from omnigraph.engine.read_requests import (
 from omnigraph.engine.refs import StateRef, resolve
 from omnigraph.engine.spark_bridge import import_file_export
 from omnigraph.engine.write_results import TableInfo
-from omnigraph.errors import InvalidArgumentError, TypeNotFoundError
+from omnigraph.errors import (
+    CursorStaleError,
+    InvalidArgumentError,
+    SnapshotGoneError,
+    TypeNotFoundError,
+)
 from omnigraph.execution.optimizer.explain_plan import Explained
 from omnigraph.execution.optimizer.plan_split import read_types_of
 from omnigraph.execution.query_budget import Cancellation
@@ -172,7 +179,10 @@ class Snapshot:
         """What `answer_named` does, for a caller that has admitted the read."""
         with self._session.guard_reads(self._at):
             read = self._prepare(request)
-            return read.plan.name, read.run()
+            if (cursor := self._find_elsewhere(read)) is None:
+                return read.plan.name, read.run()
+        with self._open_cursor(cursor) as there:
+            return there.answer_in_turn(request)
 
     def explain(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,
@@ -206,7 +216,23 @@ class Snapshot:
         """The name of the read of a request, and how it is answered, for the layers above."""
         with self._session.guard_reads(self._at):
             read = self._prepare(request, is_partial=not analyze)
-            return read.plan.name, read.explain(analyze=analyze)
+            if (cursor := self._find_elsewhere(read)) is None:
+                return read.plan.name, read.explain(analyze=analyze)
+        with self._open_cursor(cursor) as there:
+            return there.describe(request, analyze=analyze)
+
+    def _find_elsewhere(self, read: PreparedRead) -> ReadCursor | None:
+        """The cursor of a read that goes on in another commit."""
+        cursor = read.cursor
+        return None if cursor is None or cursor.commit == self._at.commit else cursor
+
+    @contextmanager
+    def _open_cursor(self, cursor: ReadCursor) -> Iterator[Snapshot]:
+        """The state that the first page was read from."""
+        try:
+            yield Snapshot(self._session, find_snapshot(self._session, self._at, cursor))
+        except SnapshotGoneError as gone:
+            raise CursorStaleError(COLLECTED) from gone
 
     def _prepare(self, request: ReadRequest, *, is_partial: bool = False) -> PreparedRead:
         view = self.open_for(Action.READ, ())

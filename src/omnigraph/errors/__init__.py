@@ -8,6 +8,7 @@
     ├── ParameterError                a parameter is missing, or its value does not fit
     │   └── UnknownParameterError     the query does not declare it; carries the declared ones
     ├── InvalidArgumentError          an argument of a call has no meaning; carries its name
+    ├── CursorStaleError              a cursor is of another question, or its commit was collected
     ├── LibraryMissingError           an optional library is not installed; carries its name
     │   └── SparkMissingError         PySpark is not installed
     ├── UnsupportedPlatformError      the package was imported on a platform such as Windows
@@ -143,6 +144,7 @@ from omnigraph.errors.policy_errors import (
 from omnigraph.errors.proposal_errors import ProposalNotFoundError, ProposalRefusedError
 from omnigraph.errors.query_errors import (
     CompileError,
+    CursorStaleError,
     EmbeddingError,
     EngineUnsupportedError,
     ExecutionError,
@@ -229,6 +231,7 @@ __all__ = [
     "ConflictError",
     "CorruptObjectError",
     "CredentialsError",
+    "CursorStaleError",
     "EmbeddingError",
     "EngineUnsupportedError",
     "EntityConflict",

@@ -41,6 +41,7 @@ from omnigraph.errors.policy_errors import PolicyDeniedError
 from omnigraph.errors.proposal_errors import ProposalNotFoundError, ProposalRefusedError
 from omnigraph.errors.query_errors import (
     CompileError,
+    CursorStaleError,
     EmbeddingError,
     ExecutionError,
     InvalidArgumentError,
@@ -93,6 +94,7 @@ _CODES: Final[dict[type[OmnigraphError], ErrorCode | None]] = {
             ChangeCursorRejectedError,
             CompileError,
             CredentialsError,
+            CursorStaleError,
             ConfigInvalidError,
             ExecutionError,
             InvalidArgumentError,

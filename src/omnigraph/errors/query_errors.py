@@ -93,6 +93,16 @@ class InvalidArgumentError(OmnigraphError):
         self.argument = argument
 
 
+class CursorStaleError(OmnigraphError):
+    """A cursor of another query, other parameters or another branch, or of a collected commit."""
+
+    code = "cursor_stale"
+
+    def __init__(self, reason: str) -> None:
+        hint = "repeat the query and its parameters as they were, or ask for the first page again"
+        super().__init__(f"cursor: {reason}", hint=hint)
+
+
 class LibraryMissingError(OmnigraphError):
     """Something that only works with a library that is not installed; `library` is its name.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from omnigraph.embedding.embedder import TimeLimitedEmbedder
@@ -46,12 +46,12 @@ class QueryExecutor:
         now: int,
         options: ReadOptions = DEFAULT_OPTIONS,
     ) -> Result:
-        """The result of a plan; `now` is the millisecond of the request."""
+        """The result of a plan, or a page of it; `now` is the millisecond of the request."""
         plan = self.planner.bind_limit(plan, params)
         query = self.planner.get_plan(plan, view.catalog).query
         started = time.monotonic()
         context = self._prepare_context(query, view, {**params, NOW_NAME: now}, options)
-        found = self.planner.run(query.plan, context)
+        found = self.planner.run(query.plan, context, options.pager)
         if options.access is Access.AUTO and not isinstance(context.source, TopologySource):
             self._paths.warmup.record_read(view, query.types, time.monotonic() - started)
         return found
@@ -78,9 +78,9 @@ class QueryExecutor:
         context = self._prepare_context(query, view, params, options)
         if isinstance(context.source, TableSource):
             # Look-ups in one type are a scan of it.
-            options = ReadOptions(Access.LOOKUPS, context.budget)
+            options = replace(options, access=Access.LOOKUPS, budget=context.budget)
             context = self._prepare_context(query, view, params, options)
-        return self.planner.explain(plan, context, analyze=analyze)
+        return self.planner.explain(plan, context, analyze=analyze, pager=options.pager)
 
     def _prepare_context(
         self, query: AnalyzedPlan, view: View, params: Params, options: ReadOptions

@@ -8,10 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from threading import Event
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from omnigraph.errors import QueryCancelledError, QueryTimeoutError, ResourceLimitError
 from omnigraph.query.query_settings import SETTINGS
+
+if TYPE_CHECKING:
+    from omnigraph.execution.operators.page_operator import Pager
 
 MEMORY = "query_memory_bytes"
 WORK = "traversal_work_limit"
@@ -166,10 +169,11 @@ class Access(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """The choices of a request; no budget means no bound of its own."""
+    """The choices of a request; no budget means no bound of its own, and no pager all rows."""
 
     access: Access = Access.AUTO
     budget: Budget | None = None
+    pager: Pager | None = None
 
 
 DEFAULT_OPTIONS: Final = ReadOptions()

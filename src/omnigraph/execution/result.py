@@ -24,11 +24,29 @@ _ITEMS_SHOWN = 3
 
 
 class Result:
-    """Rows in the order of the query, if it has one; never changes."""
+    """Rows in the order of the query, if it has one; never changes.
 
-    def __init__(self, columns: tuple[ResultColumn, ...], rows: pa.Table) -> None:
+    `commit_id` is the commit that they were read from. Of a query with `after $cursor`, which
+    `has_cursor`, `cursor` asks for the page after this one; it is None for the last page. Of one
+    with `total`, `total` counts the rows of all pages.
+    """
+
+    def __init__(
+        self,
+        columns: tuple[ResultColumn, ...],
+        rows: pa.Table,
+        *,
+        commit_id: str | None = None,
+        total: int | None = None,
+        cursor: str | None = None,
+        has_cursor: bool = False,
+    ) -> None:
         self.columns = columns
         self._rows = rows
+        self.commit_id = commit_id
+        self.total = total
+        self.cursor = cursor
+        self.has_cursor = has_cursor
 
     def to_arrow(self) -> pa.Table:
         """The rows as an Arrow table; DateTimes are timestamps, a bare node is a struct."""
@@ -83,6 +101,11 @@ class Result:
             return [{} for _ in range(len(self))]
         columns = [encode_json_values(column) for column in self._rows.itercolumns()]
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def describe_page(self) -> dict[str, Any]:
+        """What a document has beside the rows: the cursor of the next page, and the total."""
+        cursor = {"cursor": self.cursor} if self.has_cursor else {}
+        return cursor if self.total is None else {**cursor, "total": self.total}
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.to_pylist())

@@ -123,7 +123,7 @@ T116 a variable was not carried by `with`
 T117 a value stands where a node or an edge is needed
 T119 the columns of combined reads differ
 T120 `for` goes through a list, and this is not one
-T121 a limit or an offset is not a number of rows
+T121 a limit, an offset or a cursor is wrong, or stands where it has no meaning
 T122 a loop does not name an entity by its key or its id, or names one in two ways
 T123 a verb needs a type with a key
 T124 what is updated or deleted is not an entity

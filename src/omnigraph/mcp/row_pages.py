@@ -1,13 +1,12 @@
-"""Rows within bounds, and cursors to go on.
+"""Rows within bounds, and cursors to go on where an answer was cut.
 
-A cursor names the commit that the first page was read from, so that all pages are of one state; it
-holds the whole position, and the server keeps nothing for it.
+A cursor names the commit that the first part was read from, so that all parts are of one state; it
+holds the whole position, and the server keeps nothing for it. Pages that a query asks for itself,
+with `after`, have cursors of their own in the document: a part of one has the cursor of the page.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +14,8 @@ from typing import Any, Final
 
 import orjson
 
-from omnigraph.errors import InvalidArgumentError, ResourceLimitError
+from omnigraph.engine.opaque_texts import decode_opaque, encode_opaque
+from omnigraph.errors import CursorStaleError, ResourceLimitError
 from omnigraph.execution.result import Result
 from omnigraph.mcp.exposure import Exposure
 from omnigraph.operations.graph_reads import ReadAnswer
@@ -36,8 +36,7 @@ class RowCursor:
 
     def encode(self) -> str:
         """The text that a caller gives back."""
-        data = orjson.dumps([self.commit, self.offset, self.call])
-        return base64.urlsafe_b64encode(data).decode().rstrip("=")
+        return encode_opaque([self.commit, self.offset, self.call])
 
 
 def digest_call(tool: str, arguments: Mapping[str, Any]) -> str:  # Any: JSON values
@@ -52,17 +51,12 @@ def parse_cursor(text: str | None, *, call: str) -> RowCursor | None:
     if text is None:
         return None
     try:
-        data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-        commit, offset, digest = orjson.loads(data)
+        commit, offset, digest = decode_opaque(text)
         cursor = RowCursor(str(commit), int(offset), str(digest))
-    except (binascii.Error, ValueError, TypeError):
-        raise InvalidArgumentError("cursor", "it is not one that this tool returned") from None
+    except (ValueError, TypeError):
+        raise CursorStaleError("it is not one that this tool returned") from None
     if cursor.call != call or cursor.offset < 0:
-        raise InvalidArgumentError(
-            "cursor",
-            "it belongs to another call",
-            hint="repeat the tool and the arguments that returned it, and add the cursor",
-        )
+        raise CursorStaleError("it belongs to another call of a tool")
     return cursor
 
 
@@ -78,6 +72,8 @@ def encode_page(answer: ReadAnswer, exposure: Exposure, *, offset: int, call: st
     end = offset + len(kept)
     if end < len(answer.result):
         document |= {"truncated": True}
+        # The page that follows begins after the rows that are left out here.
+        document.pop("cursor", None)
         document["next_cursor"] = RowCursor(answer.commit_id, end, call).encode()
     return b'%b,"rows":[%b]}' % (encode_document(document)[:-1], b",".join(kept))
 

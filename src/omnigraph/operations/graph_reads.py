@@ -67,6 +67,7 @@ class ReadAnswer:
             "target": {"branch": self.branch, "snapshot": self.snapshot},
             "row_count": len(self.result),
             **({"columns": names} if names else {}),
+            **self.result.describe_page(),
             "graph_commit_id": self.commit_id,
         }
 
@@ -103,7 +104,8 @@ def require_read(graph: Graph, branch: str | None) -> None:
 def run_read(state: SelectedState, asked: QueryRequest, bounds: ReadBounds) -> ReadAnswer:
     """Run a read on a state."""
     name, result = state.snapshot.answer_named(bounds.build_request(asked))
-    return ReadAnswer(name, state.branch, state.commit, state.snapshot.at.commit, result)
+    commit_id = result.commit_id or state.snapshot.at.commit
+    return ReadAnswer(name, state.branch, state.commit, commit_id, result)
 
 
 def explain_read(state: SelectedState, asked: ExplainRequest, bounds: ReadBounds) -> JsonObject:

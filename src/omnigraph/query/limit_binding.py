@@ -50,8 +50,8 @@ def _iter_bound(chain: tuple[Operator, ...], binding: LimitBinding) -> Iterator[
                 # The rows that a ranked query aggregates have the limit of its result, not the
                 # offset.
                 own = binding if operator.offset is not None else replace(binding, offset=0)
-                if own != NO_LIMIT:
-                    yield Limit(operator.input, own.count, own.offset)
+                if own != NO_LIMIT or operator.after is not None:
+                    yield Limit(operator.input, own.count, own.offset, operator.after)
             case _:
                 yield operator
 

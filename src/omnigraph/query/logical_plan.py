@@ -225,16 +225,20 @@ class Sort:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """So many rows, all if None, after the first ones."""
+    """So many rows, all if None, after the first ones; or after those of the pages before.
+
+    `after` is the parameter with a cursor, which is a position among the rows of a `Sort`.
+    """
 
     input: Operator
     count: int | None
     offset: int = 0
+    after: str | None = None
 
     @property
     def end(self) -> int | None:
         """How many rows of the input are enough."""
-        return None if self.count is None else self.offset + self.count
+        return None if self.count is None or self.after else self.offset + self.count
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +248,7 @@ class ParameterLimit:
     input: Operator
     count: RowCount | None
     offset: RowCount | None
+    after: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +305,14 @@ class ReadPlan:
     is_ordered: bool
     # The limit, if only the parameters of a request say what it is.
     open_limit: ParameterLimit | None = None
+    # The parameter with the cursor of the page before, and whether all rows are counted.
+    after: str | None = None
+    has_total: bool = False
+
+    @property
+    def is_paged(self) -> bool:
+        """Whether the answer has a cursor or a total beside its rows."""
+        return self.after is not None or self.has_total
 
 
 Plan = ReadPlan | Mutation

@@ -164,6 +164,7 @@ def _format_keys(keys: Iterable[OrderKey]) -> str:
 def _format_limit(limit: Limit | ParameterLimit) -> str:
     parts = [] if limit.count is None else [_format_count(limit.count)]
     parts += [f"offset {_format_count(limit.offset)}"] if limit.offset else []
+    parts += [] if limit.after is None else [f"after ${limit.after}"]
     return " ".join(parts)
 
 

@@ -117,6 +117,8 @@ def _lower_stage(
         columns=tuple(ResultColumn(column.name, column.type) for column in read.columns),
         is_ordered=bool(read.order) or read.rank is not None,
         open_limit=_find_open_limit(root),
+        after=read.after,
+        has_total=read.has_total,
     )
     return plan, scope
 
@@ -211,7 +213,8 @@ def _lower_aggregated(read: Read, matched: Operator, ties: Sequence[Expr]) -> Op
     if isinstance(read.rank, NearestScore):
         # Only `nearest` selects: its nearest rows feed the aggregate.
         matched = _add_limit(
-            _add_sort(matched, (OrderKey(read.rank),), ties), replace(read, offset=None)
+            _add_sort(matched, (OrderKey(read.rank),), ties),
+            replace(read, offset=None, after=None),
         )
     grouping = GroupLowering(read, ties)
     root = _add_limit(grouping.lower_groups(matched), read)
@@ -232,8 +235,10 @@ def _add_sort(matched: Operator, keys: tuple[OrderKey, ...], ties: Sequence[Expr
 def _add_limit(operator: Operator, read: Read) -> Operator:
     count, offset = read.limit, read.offset
     if isinstance(count, ParameterValue) or isinstance(offset, ParameterValue):
-        return ParameterLimit(operator, count, offset)
-    return operator if count is None and not offset else Limit(operator, count, offset or 0)
+        return ParameterLimit(operator, count, offset, read.after)
+    if count is None and not offset:
+        return operator
+    return Limit(operator, count, offset or 0, read.after)
 
 
 def list_tiebreak_values(read: Read) -> tuple[Expr, ...]:

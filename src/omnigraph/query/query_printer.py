@@ -223,6 +223,10 @@ class _QueryPrinter:
             self.add_line(f"limit {print_count(body.limit)}", body.limit_span, indent=1)
         if body.offset is not None:
             self.add_line(f"offset {print_count(body.offset)}", body.offset_span, indent=1)
+        if body.after is not None:
+            self.add_line(f"after ${body.after.name}", body.after_span, indent=1)
+        if body.has_total:
+            self.add_line("total", body.total_span, indent=1)
 
     def _print_having(self, body: ReadBody) -> None:
         """A condition that could be taken for a part of the one before it follows a `;`."""

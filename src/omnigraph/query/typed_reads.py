@@ -203,6 +203,9 @@ class Read:
     order: tuple[OrderKey, ...] = ()
     limit: RowCount | None = None
     offset: RowCount | None = None
+    # The parameter with the cursor of the page before.
+    after: str | None = None
+    has_total: bool = False
     # What the pattern extends; a single row that binds nothing if None.
     input: Stage | None = None
 

@@ -19,6 +19,7 @@ these modules.
     text_analysis       texts to tokens
     vocabulary          the distinct tokens of a field, by text or edit distance
     row_order           the order of values, as sort codes
+    row_position        positions in an order of rows
     group_aggregates    groups of rows and their aggregates
     whole_aggregates    aggregates that need all rows of a group at once
     exact_sums          sums and means that are rounded once

@@ -10,8 +10,8 @@ import pyarrow as pa
 from omnigraph.errors import WrongQueryKindError
 from omnigraph.operations import graph_reads, graph_writes, history_reads
 from omnigraph.server.exchange import Answer, Call, RequestRefusedError, answer_json
-from omnigraph.wire.json_rows import encode_read
-from omnigraph.wire.protocol_names import ARROW
+from omnigraph.wire.json_rows import encode_document, encode_read
+from omnigraph.wire.protocol_names import ARROW, COMMIT_HEADER, PAGE_METADATA
 
 if TYPE_CHECKING:
     from omnigraph.operations.graph_reads import ReadAnswer, SelectedState
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _ARROW: Final = ARROW.encode()
 _REFUSALS: Final = {"q=0", "q=0.0", "q=0.00", "q=0.000"}
 # What an Arrow answer says of its read, which a JSON answer has in its document.
-_COMMIT_HEADER: Final = b"omnigraph-graph-commit"
+_COMMIT_HEADER: Final = COMMIT_HEADER.lower().encode()
 _NAME_HEADER: Final = b"omnigraph-query-name"
 
 
@@ -83,6 +83,9 @@ def _is_arrow_accepted(call: Call) -> bool:
 
 def _encode_arrow(answer: ReadAnswer) -> Answer:
     rows = answer.result.to_arrow()
+    if page := answer.result.describe_page():
+        # A cursor may be longer than a header.
+        rows = rows.replace_schema_metadata({PAGE_METADATA: encode_document(page)})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         writer.write_table(rows)

@@ -16,3 +16,6 @@ BYTES: Final = "application/octet-stream"
 ARROW: Final = "application/vnd.apache.arrow.stream"
 
 IF_COMMIT_HEADER: Final = "Omnigraph-If-Graph-Commit"
+COMMIT_HEADER: Final = "Omnigraph-Graph-Commit"
+# What the schema of Arrow rows has of a page: its cursor and the number of all rows, as JSON.
+PAGE_METADATA: Final = b"omnigraph.page"

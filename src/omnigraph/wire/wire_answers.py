@@ -74,6 +74,13 @@ class ReadOutput(Answer):
     target: ReadTargetOutput
     row_count: UInt64
     columns: list[str] | None = None
+    cursor: str | None = Field(
+        default=None,
+        description="Of a query with `after`: asks for the next page, if there is one.",
+    )
+    total: UInt64 | None = Field(
+        default=None, description="Of a query with `total`: how many rows all pages have."
+    )
     rows: list[JsonObject]
     graph_commit_id: str | None = None
 

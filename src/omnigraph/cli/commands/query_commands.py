@@ -43,7 +43,7 @@ from omnigraph.cli.views.query_views import (
 )
 
 if TYPE_CHECKING:
-    from omnigraph import Graph
+    from omnigraph import Graph, Result
     from omnigraph.operator_config import OperatorConfig
     from omnigraph.operator_config.alias_calls import StoredQueryCall
     from omnigraph.query.ast import Query, Statement
@@ -108,13 +108,24 @@ def query(  # noqa: PLR0913 — one group for each decision of the caller
                 memory=bounds.memory_bytes,
                 engine=place.engine.value,
             )
-            columns, rows = [each.name for each in result.columns], result.to_json_rows()
+            answer = _describe_result(name, target, result)
         else:
             columns, rows = execute_statement(graph, text)
-        is_of_branch = file.statement is None or isinstance(file.statement, Explain)
-        read = (target.to_json(), snapshot.commit.id) if is_of_branch else (None, None)
-        answer = ResultRows(name, read[0], columns, rows, read[1])
+            is_of_branch = isinstance(file.statement, Explain)
+            read = (target.to_json(), snapshot.commit.id) if is_of_branch else (None, None)
+            answer = ResultRows(name, read[0], columns, rows, read[1])
     print_rows(answer, output.choose(scope.config.output), layout)
+
+
+def _describe_result(name: str, target: ReadTarget, result: Result) -> ResultRows:
+    return ResultRows(
+        name,
+        target.to_json(),
+        [each.name for each in result.columns],
+        result.to_json_rows(),
+        result.commit_id,
+        result.describe_page(),
+    )
 
 
 def print_stored_rows(call: StoredQueryCall, chosen: OutputFormat, layout: TableLayout) -> None:
@@ -126,7 +137,9 @@ def print_stored_rows(call: StoredQueryCall, chosen: OutputFormat, layout: Table
     rows = found["rows"]
     columns = found.get("columns") or sorted({name for row in rows for name in row})
     target, commit_id = found["target"], found.get("graph_commit_id")
-    print_rows(ResultRows(found["query_name"], target, columns, rows, commit_id), chosen, layout)
+    page = {name: value for name, value in found.items() if name in ("cursor", "total")}
+    answer = ResultRows(found["query_name"], target, columns, rows, commit_id, page)
+    print_rows(answer, chosen, layout)
 
 
 def _show_stored_mutation(

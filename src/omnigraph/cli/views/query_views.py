@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -46,6 +46,8 @@ class ResultRows:
     columns: Sequence[str]
     rows: Sequence[Row]
     commit_id: str | None
+    # The cursor of the next page and the number of all rows, of a query that asks for them.
+    page: Mapping[str, Any] = field(default_factory=dict)  # Any: a JSON value
 
     def to_json(self) -> dict[str, Any]:  # Any: a JSON document
         """The document of a read; a query without columns has none in its document."""
@@ -54,6 +56,7 @@ class ResultRows:
             "target": None if self.target is None else dict(self.target),
             "row_count": len(self.rows),
             **({"columns": list(self.columns)} if self.columns else {}),
+            **self.page,
             "rows": list(self.rows),
             "graph_commit_id": self.commit_id,
         }
@@ -62,10 +65,17 @@ class ResultRows:
     def header(self) -> str:
         """Where the rows are from, in one line."""
         count = format_count(len(self.rows), "row")
+        if (total := self.page.get("total")) is not None:
+            count += f" of {total:,}"
         if self.target is None:
             return f"{count} via {self.query_name}"
         place = next(f"{kind} {name}" for kind, name in self.target.items() if name is not None)
         return f"{count} from {place} via {self.query_name}"
+
+    def to_footer(self) -> Iterator[str]:
+        """How to ask for the next page, if there is one."""
+        if (cursor := self.page.get("cursor")) is not None:
+            yield f"cursor of the next page: {cursor}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +109,7 @@ def format_table(rows: ResultRows, layout: TableLayout | None = None) -> Iterato
     yield from (_format_table_row(line, widths) for line in head)
     yield "-+-".join("-" * width for width in widths)
     yield from (_format_table_row(line, widths) for line in lines)
+    yield from rows.to_footer()
 
 
 def format_kv(rows: ResultRows) -> Iterator[str]:
@@ -112,6 +123,7 @@ def format_kv(rows: ResultRows) -> Iterator[str]:
         yield f"row {number}"
         for name in rows.columns:
             yield f"{escape_unprintable(name)}: {escape_unprintable(_format_cell(row.get(name)))}"
+    yield from rows.to_footer()
 
 
 def format_csv(rows: ResultRows) -> Iterator[str]:
@@ -129,6 +141,7 @@ def format_jsonl(rows: ResultRows) -> Iterator[str]:
             "query_name": rows.query_name,
             "target": None if rows.target is None else dict(rows.target),
             "row_count": len(rows.rows),
+            **rows.page,
         }
     )
     yield from map(_encode_compact, rows.rows)

@@ -1,16 +1,12 @@
 """Tokens: the position of a reader in a commit or in a feed, as a text that the reader keeps.
 
-A token is base64url, without padding, of a JSON object and its SHA-256. It is bound to the graph,
-to the life of a branch and to the filters, as hashes; what does not fit is rejected. It is
-checksummed, not encrypted, and names nothing of how things are stored.
+A token is the opaque text of a JSON object. It is bound to the graph, to the life of a branch and
+to the filters, as hashes; what does not fit is rejected. It names nothing of how things are stored.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +15,7 @@ from typing import Final
 
 from omnigraph.engine.entity_changes import BoundFilters, Filters
 from omnigraph.engine.graph_session import Session
+from omnigraph.engine.opaque_texts import decode_opaque, encode_opaque
 from omnigraph.errors import ChangeCursorRejectedError, CorruptObjectError
 from omnigraph.rows.view import View
 from omnigraph.versioning.json_fields import Fields
@@ -31,7 +28,6 @@ EXACT_ID_BYTES_MAX: Final = 256
 PREFIX_BYTES_MAX: Final = 64
 _VERSION: Final = 1
 _PURPOSE: Final = "changes/forward"
-_DIGEST_BYTES: Final = 32
 _HASH_DIGITS: Final = 32
 OTHER_FILTERS: Final = "it was made with other filters"
 _WRONG: Final = "it is not a token of this program, or it was altered"
@@ -209,9 +205,7 @@ def hash_text(text: str) -> str:
 
 def _encode_token(kind: TokenKind, binding: Binding, members: Mapping[str, object]) -> str:
     header = {"v": _VERSION, "kind": kind, "purpose": _PURPOSE}
-    document = {**header, **binding.to_json(), **members}
-    data = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
-    token = _encode_base64(data + hashlib.sha256(data).digest())
+    token = encode_opaque({**header, **binding.to_json(), **members})
     assert len(token) <= TOKEN_BYTES_MAX, "every member of a token is bounded"
     return token
 
@@ -250,18 +244,9 @@ def _decode_members(token: str) -> Fields:
     if len(token) > TOKEN_BYTES_MAX:
         raise ChangeCursorRejectedError(f"it has more than {TOKEN_BYTES_MAX} bytes")
     try:
-        whole = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
-    except (binascii.Error, ValueError):
+        return Fields("token", decode_opaque(token))
+    except ValueError:
         raise ChangeCursorRejectedError(_WRONG) from None
-    data, digest = whole[:-_DIGEST_BYTES], whole[-_DIGEST_BYTES:]
-    # Other texts may decode to the same bytes; only the one that was given out is a token.
-    if hashlib.sha256(data).digest() != digest or _encode_base64(whole) != token:
-        raise ChangeCursorRejectedError(_WRONG)
-    return Fields("token", json.loads(data))
-
-
-def _encode_base64(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
 def _decode_entity_position(fields: Fields) -> EntityPosition:

@@ -19,6 +19,8 @@ is allocated; time and cancellation are checked between morsels.
     checked_ints           counts and sums as exact integers that do not wrap
     result_executor        the steps after the pattern, in order
     group_operator         groups and aggregates, of values or of weights
+    sort_operator          rows in the order of keys
+    page_operator          ordered rows after a position
     row_keys               the integers that rows are grouped and sorted by
     stage_operator         what a stage carries on, and reads that are combined
     project_operator       the columns of the result

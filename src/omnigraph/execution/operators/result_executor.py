@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final, TypeAlias, assert_never
+from collections.abc import Callable, Sequence
+from typing import TypeAlias, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -15,19 +15,19 @@ from omnigraph.execution.operators.group_operator import (
     evaluate_groups,
     group_rows,
 )
+from omnigraph.execution.operators.page_operator import Pager, take_page
 from omnigraph.execution.operators.project_operator import Projection
-from omnigraph.execution.operators.row_keys import RowKey
+from omnigraph.execution.operators.sort_operator import sort_rows
 from omnigraph.execution.optimizer.plan_split import ResultStep
 from omnigraph.query import logical_plan as plans
-from omnigraph.query.typed_reads import OrderKey
-from omnigraph.query.typed_tree import ColumnValue, Expr
+from omnigraph.query.typed_tree import Expr
 from omnigraph.rows.comparison import to_numpy
-from omnigraph.rows.evaluator import is_constant
-from omnigraph.rows.row_order import RowIndices, SortKey, ValuesKey, sort_row_indices
+from omnigraph.rows.row_order import RowIndices
 
 # Called when a step is done, with the step and how many rows it left.
 RecordStep: TypeAlias = Callable[[ResultStep, int], None]
-_INDEX_BYTES: Final = 8
+# The steps whose rows a total counts; those after them order and cut.
+_COUNTED = (plans.Aggregate, plans.Having)
 
 
 def finish_rows(
@@ -37,9 +37,10 @@ def finish_rows(
     context: ExecutionContext,
     *,
     note: RecordStep | None = None,
+    pager: Pager | None = None,
 ) -> pa.Table:
     """The columns of a result from the rows of a pattern; or from groups, if they are found."""
-    rows = run_steps(rows, steps, context, note=note)
+    rows = run_steps(rows, steps, context, note=note, pager=pager)
     table = projection.build_table(rows, context)
     if note is not None and steps:
         # The last step is done when its rows have their values.
@@ -53,33 +54,52 @@ def run_steps(
     context: ExecutionContext,
     *,
     note: RecordStep | None = None,
+    pager: Pager | None = None,
 ) -> Batch | GroupedRows:
     """The rows, or groups, that a result has; their values are still to be fetched."""
+    pager = pager or Pager()
+    pager.total = rows.num_rows
     for number, step in enumerate(steps):
         if isinstance(step, plans.Project):
             # Values are fetched when all other steps are done.
             continue
         context.budget.check_interrupts()
         following = steps[number + 1] if number + 1 < len(steps) else None
-        match step:
-            case plans.Sort(keys=keys):
-                limit = following.end if isinstance(following, plans.Limit) else None
-                with context.budget.reserve(len(keys) * rows.num_rows * _INDEX_BYTES):
-                    ordered = list(build_sort_keys(keys, rows, context))
-                    places = sort_row_indices(ordered, rows.num_rows, limit=limit)
-                rows = rows.take(places)
-            case plans.Having(conditions=conditions):
-                assert isinstance(rows, GroupedRows), "only groups have columns"
-                rows = _filter_groups(rows, conditions, context)
-            case plans.Limit(offset=offset, end=end):
-                rows = _cut_rows(rows, offset, end)
-            case plans.Aggregate(columns=columns):
-                rows = rows if isinstance(rows, GroupedRows) else group_rows(rows, columns, context)
-            case _:
-                assert_never(step)
+        limit = following if isinstance(following, plans.Limit) else None
+        rows = _run_step(step, limit, rows, pager, context)
+        if isinstance(step, _COUNTED):
+            pager.total = rows.num_rows
         if note is not None and following is not None:
             note(step, rows.num_rows)
     return rows
+
+
+def _run_step(
+    step: plans.Aggregate | plans.Having | plans.Sort | plans.Limit,
+    limit: plans.Limit | None,
+    rows: Batch | GroupedRows,
+    pager: Pager,
+    context: ExecutionContext,
+) -> Batch | GroupedRows:
+    """The rows after a step, which a limit follows, or nothing that cuts them."""
+    match step:
+        case plans.Sort(keys=keys):
+            if limit is not None and limit.after is not None:
+                # A page has its rows ordered when those before it are left out.
+                return rows
+            return sort_rows(rows, keys, context, limit=None if limit is None else limit.end)
+        case plans.Having(conditions=conditions):
+            assert isinstance(rows, GroupedRows), "only groups have columns"
+            return _filter_groups(rows, conditions, context)
+        case plans.Limit(after=None, offset=offset, end=end):
+            return _cut_rows(rows, offset, end)
+        case plans.Limit(input=ordered, count=count):
+            keys = ordered.keys if isinstance(ordered, plans.Sort) else ()
+            return take_page(rows, keys, count, pager, context)
+        case plans.Aggregate(columns=columns):
+            return rows if isinstance(rows, GroupedRows) else group_rows(rows, columns, context)
+        case _:
+            assert_never(step)
 
 
 def _filter_groups(
@@ -98,24 +118,3 @@ def _cut_rows(rows: Batch | GroupedRows, offset: int, end: int | None) -> Batch 
         return rows
     places: RowIndices = np.arange(min(offset, last), last)
     return rows.take(places)
-
-
-def build_sort_keys(
-    keys: Sequence[OrderKey], rows: Batch | GroupedRows, context: ExecutionContext
-) -> Iterator[SortKey]:
-    """The keys that can differ between rows; nothing is fetched yet."""
-    for key in keys:
-        if isinstance(rows, GroupedRows):
-            yield _build_group_key(key.value, key.is_descending, rows, context)
-        elif not is_constant(key.value):
-            yield RowKey(key.value, rows, context, key.is_descending)
-
-
-def _build_group_key(
-    key: Expr, is_descending: bool, rows: GroupedRows, context: ExecutionContext
-) -> SortKey:
-    if not isinstance(key, ColumnValue):
-        return ValuesKey(evaluate_groups(key, rows, context), is_descending)
-    if key.name in rows.aggregates:
-        return ValuesKey(rows.aggregates[key.name], is_descending)
-    return RowKey(rows.get_key(key.name), rows.first_rows, context, is_descending)

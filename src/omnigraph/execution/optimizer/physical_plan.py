@@ -121,7 +121,7 @@ def analyze_plan(plan: ReadPlan, catalog: Catalog) -> AnalyzedPlan:
     if isinstance(first, Aggregate) and rank is None and not laterals:
         wanted = plan_aggregation(first, graph, catalog)
     needed = parts.needed if rank is None else parts.needed | used_variables_of(rank)
-    rows_max = parts.rows_max if rank is None else None
+    rows_max = parts.rows_max if rank is None and not plan.has_total else None
     columns = _find_columns(steps)
     leaf = chain_of(pattern)[0]
     return AnalyzedPlan(

@@ -22,6 +22,7 @@ from omnigraph.execution.operators.checked_ints import CountOverflowError, IntOv
 from omnigraph.execution.operators.enumerate_operator import EnumerationPlan, Enumerator
 from omnigraph.execution.operators.factorize_operator import Factorizer
 from omnigraph.execution.operators.group_operator import GroupAggregator, GroupedRows
+from omnigraph.execution.operators.page_operator import Pager
 from omnigraph.execution.operators.pattern_executor import run_pattern
 from omnigraph.execution.operators.profiler import NULL_PROFILER, Profiler
 from omnigraph.execution.operators.result_executor import finish_rows, run_steps
@@ -105,13 +106,14 @@ class Planner:
             known = self._bound.put(key, (plan, bind_limit(plan, binding)))
         return known[1]
 
-    def run(self, plan: ReadPlan, context: ExecutionContext) -> Result:
-        """The result of a plan."""
+    def run(self, plan: ReadPlan, context: ExecutionContext, pager: Pager | None = None) -> Result:
+        """The result of a plan, or the page of it that starts where the pager says."""
         planned = self.get_plan(plan, context.view.catalog)
         query = planned.query
         start, context = self._run_stage(query.stage, context)
         rows = self.compute_rows(planned, context, start)
-        return Result(plan.columns, finish_rows(rows, query.steps, query.projection, context))
+        table = finish_rows(rows, query.steps, query.projection, context, pager=pager)
+        return Result(plan.columns, table)
 
     def _run_stage(
         self, stage: StageRows | None, context: ExecutionContext
@@ -170,14 +172,19 @@ class Planner:
         return planned.ordered_pattern
 
     def explain(
-        self, plan: ReadPlan, context: ExecutionContext, *, analyze: bool = True
+        self,
+        plan: ReadPlan,
+        context: ExecutionContext,
+        *,
+        analyze: bool = True,
+        pager: Pager | None = None,
     ) -> Explained:
         """How a plan runs; to analyze it, it is run."""
         run = self._explain_rows(plan, context, analyze=analyze)
         if run.rows is not None:
             run.watch.start()
-            query = run.query
-            finish_rows(run.rows, query.steps, query.projection, run.context, note=run.note)
+            steps, projection = run.query.steps, run.query.projection
+            finish_rows(run.rows, steps, projection, run.context, note=run.note, pager=pager)
         return Explained(tuple(reversed([*run.found, *run.explain_steps()])))
 
     def _explain_stage(
@@ -270,7 +277,7 @@ def _rank_rows(query: AnalyzedPlan, batch: Batch, context: ExecutionContext) -> 
 def _find_rank_limit(query: AnalyzedPlan) -> int | None:
     """How many of the best entities are enough; None if all of them are needed."""
     match query.steps:
-        case (Sort(keys=(first, *_)), Limit(end=end), *_):
+        case (Sort(keys=(first, *_)), Limit(end=end), *_) if not query.plan.has_total:
             return end if query.rank is not None and first.value == query.rank.score else None
         case _:
             return None

@@ -47,7 +47,7 @@ class SetOperation:
 
 @tree_node(frozen=True, slots=True)
 class ReadBody:
-    """`match`, `return` or `with`, `having`, `order`, `limit`, `offset`.
+    """`match`, `return` or `with`, `having`, `order`, `limit`, `offset` or `after`, `total`.
 
     `input` is what it starts from: the stage before, which ends in `with`, or combined reads, of
     whose rows it has nothing but what follows `return`.
@@ -59,10 +59,14 @@ class ReadBody:
     order: tuple[OrderKey, ...] = ()
     limit: int | Variable | None = None
     offset: int | Variable | None = None
+    after: Variable | None = None
+    has_total: bool = False
     is_distinct: bool = False
     input: ReadBody | SetOperation | None = None
     limit_span: Span = field(default=NO_SPAN, compare=False)
     offset_span: Span = field(default=NO_SPAN, compare=False)
+    after_span: Span = field(default=NO_SPAN, compare=False)
+    total_span: Span = field(default=NO_SPAN, compare=False)
     match_span: Span = field(default=NO_SPAN, compare=False)
     return_span: Span = field(default=NO_SPAN, compare=False)
     having_span: Span = field(default=NO_SPAN, compare=False)
@@ -73,8 +77,14 @@ class ReadBody:
     @property
     def needs_braces(self) -> bool:
         """Whether it stands in braces among reads that are combined."""
-        has_tail = bool(self.having or self.order) or (self.limit, self.offset) != (None, None)
+        has_tail = bool(self.having or self.order) or self.is_paged
+        has_tail = has_tail or (self.limit, self.offset) != (None, None)
         return has_tail or isinstance(self.input, SetOperation)
+
+    @property
+    def is_paged(self) -> bool:
+        """Whether the answer has a cursor or a total beside its rows."""
+        return self.after is not None or self.has_total
 
 
 @tree_node(frozen=True, slots=True)

@@ -23,6 +23,7 @@ that is wrong; nothing is reported about what depends on it.
     check_returns       the items of `return`
     check_having        the conditions of `having`
     check_order         the keys of `order`
+    check_pages         `after` and `total`
     check_reads         a pattern with its items and order
     check_stages        what `with` carries on, and reads that are combined
     check_assignments   what a mutation assigns to properties and ends

@@ -10,6 +10,7 @@ from omnigraph.query.check.check_context import CheckContext
 from omnigraph.query.check.check_having import check_having
 from omnigraph.query.check.check_literals import check_row_count
 from omnigraph.query.check.check_order import check_order
+from omnigraph.query.check.check_pages import check_after
 from omnigraph.query.check.check_patterns import check_pattern
 from omnigraph.query.check.check_returns import ReturnItem, ReturnItems, check_items
 from omnigraph.query.check.variable_scope import Scope
@@ -68,6 +69,8 @@ def check_result(
         order=order.keys,
         limit=check_row_count(context, "limit", body.limit),
         offset=check_row_count(context, "offset", body.offset),
+        after=check_after(context, body, order.rank),
+        has_total=body.has_total,
         input=start.stage,
     )
     return CheckedRead(read, items)

@@ -8,6 +8,7 @@ from typing import assert_never
 from omnigraph.query import ast, typed_reads, typed_tree
 from omnigraph.query.check.check_context import CheckContext
 from omnigraph.query.check.check_functions import find_common_type
+from omnigraph.query.check.check_pages import refuse_page
 from omnigraph.query.check.check_reads import (
     CheckedRead,
     ReadStart,
@@ -84,6 +85,7 @@ def _is_aggregate(expr: ast.Expr) -> bool:
 
 def _check_with(context: CheckContext, body: ast.ReadBody) -> ReadStart:
     """A stage that ends in `with`: its rows, and the variables that they carry on."""
+    refuse_page(context, body)
     start = check_input(context, body.input)
     matched = check_match(context, body.clauses, start)
     scope = matched[1]
@@ -197,6 +199,8 @@ def _build_stage(
 
 def _check_combined(context: CheckContext, operation: ast.SetOperation) -> ReadStart:
     """Reads whose rows are combined: the columns of all of them."""
+    for term in operation.terms:
+        refuse_page(context, term)
     checked = [check_read(context, term) for term in operation.terms]
     variable = context.make_stage_name()
     names = [item.name for item in checked[0].items.all]

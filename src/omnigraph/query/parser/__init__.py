@@ -9,6 +9,7 @@ error is left out of the tree, so later passes do not report errors that follow 
     parse_parameters     declared parameters and their types
     parse_row_loops      statements for each record of a parameter
     parse_reads          stages, what is returned, and reads that are combined
+    parse_pages          `after` and `total`
     parse_patterns       the clauses of `match`
     parse_expressions    expressions and calls
     parse_aggregates     aggregates, and the keys of `order`

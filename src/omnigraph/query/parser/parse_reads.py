@@ -17,6 +17,7 @@ from omnigraph.query.ast import (
 from omnigraph.query.parser.parse_aggregates import parse_count, parse_order
 from omnigraph.query.parser.parse_expressions import parse_expr
 from omnigraph.query.parser.parse_literals import expect_expr
+from omnigraph.query.parser.parse_pages import parse_after, parse_total
 from omnigraph.query.parser.parse_patterns import parse_block
 from omnigraph.query.parser.query_cursor import RESERVED, QueryCursor
 from omnigraph.query.query_dialect_hints import CLAUSE_HINTS
@@ -24,7 +25,8 @@ from omnigraph.query.query_dialect_hints import CLAUSE_HINTS
 # A read is checked and run stage by stage, each inside the call for the one after it.
 STAGES_MAX = 32
 SECTION_ORDER = (
-    "the sections of a query are match, return, having, order, limit, offset, in this order"
+    "the sections of a query are match, return, having, order, limit, offset or after, total,"
+    " in this order"
 )
 # What a read may begin with.
 READ_STARTS = frozenset({"match", "with", "return", "{"})
@@ -135,7 +137,7 @@ def _parse_section(cursor: QueryCursor, stages: Stages, word: str) -> ReadBody:
 
 
 def _is_at_tail(cursor: QueryCursor) -> bool:
-    return cursor.is_at("having", "order", "limit", "offset")
+    return cursor.is_at("having", "order", "limit", "offset", "after", "total")
 
 
 def _parse_tail(cursor: QueryCursor, body: ReadBody) -> ReadBody:
@@ -150,14 +152,20 @@ def _parse_tail(cursor: QueryCursor, body: ReadBody) -> ReadBody:
         order_span = cursor.build_span(order_start)
     limit, limit_span = parse_count(cursor, "limit")
     offset, offset_span = parse_count(cursor, "offset")
+    after, after_span = parse_after(cursor)
+    total_span = parse_total(cursor)
     return replace(
         body,
         having=having,
         order=order,
         limit=limit,
         offset=offset,
+        after=after,
+        has_total=total_span is not NO_SPAN,
         limit_span=limit_span,
         offset_span=offset_span,
+        after_span=after_span,
+        total_span=total_span,
         having_span=having_span,
         order_span=order_span,
     )

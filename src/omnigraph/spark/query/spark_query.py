@@ -92,6 +92,8 @@ def run_query(  # noqa: PLR0913 — one keyword for each decision of the caller
 
 def _require_supported(plan: plans.ReadPlan, params: Params) -> None:
     """Refuse what only runs in this process, and options that no row would have to meet."""
+    if plan.is_paged:
+        raise EngineUnsupportedError("spark", "a page with a cursor or a total")
     nullable = variable_types_of(plan.root).nullable
     for operator in _iter_operators(plan.root):
         if isinstance(operator, plans.Rank):

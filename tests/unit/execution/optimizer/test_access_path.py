@@ -6,6 +6,7 @@ import pytest
 
 from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.executor import QueryExecutor
+from omnigraph.execution.operators.page_operator import Pager
 from omnigraph.execution.optimizer import access_path as access_module
 from omnigraph.execution.optimizer.access_path import WarmupPolicy
 from omnigraph.execution.optimizer.plan_split import find_single_scan, read_types_of
@@ -40,9 +41,11 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     run = Planner.run
 
-    def planned(self: Planner, plan: ReadPlan, reading: ExecutionContext) -> object:
+    def planned(
+        self: Planner, plan: ReadPlan, reading: ExecutionContext, pager: Pager | None
+    ) -> object:
         found.append(type(reading.source).__name__)
-        return run(self, plan, reading)
+        return run(self, plan, reading, pager)
 
     monkeypatch.setattr(Planner, "run", planned)
     return found
