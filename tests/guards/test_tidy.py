@@ -31,6 +31,8 @@ MODEL_LINES_MAX = 1000
 VALUE_FUNCTIONS_LINES_MAX = 500
 BRANCHING_MODULES = ("branching.py", "merging.py", "migrating.py")
 BRANCHING_LINES_MAX = 450
+# One definition of each table function.
+ALGORITHMS_LINES_MAX = 300
 # Files and functions that are larger than the bounds, with their size. Entries may only shrink.
 RATCHET: dict[str, int] = {}
 BANNED_MODULE_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
@@ -90,6 +92,7 @@ def test_the_model_of_the_language_stays_small() -> None:
     lines = {path.name: len(_code_lines(path)) for path in (ROOT / "tests" / "model").glob("*.py")}
     branching = sum(lines.pop(name) for name in BRANCHING_MODULES)
     functions = lines.pop("functions.py")
+    assert lines.pop("algorithms.py") <= ALGORITHMS_LINES_MAX
     assert sum(lines.values()) <= MODEL_LINES_MAX, lines
     assert functions <= VALUE_FUNCTIONS_LINES_MAX
     assert branching <= BRANCHING_LINES_MAX

@@ -25,6 +25,7 @@
     │   └── LoadError                 input records are malformed; carries their places
     ├── ExecutionError                a checked query could not be evaluated
     │   ├── TypeNotFoundError         the schema has no type of that name
+    │   ├── NegativeWeightError       an edge has a weight below zero; carries its type and id
     │   ├── EmbeddingError            a text has no usable vector; carries its reason
     │   ├── EngineUnsupportedError    the chosen engine cannot run the query; carries the engine
     │   ├── QueryTimeoutError         a query took longer than it may; carries timeout_s
@@ -151,6 +152,7 @@ from omnigraph.errors.query_errors import (
     InvalidArgumentError,
     JavaMissingError,
     LibraryMissingError,
+    NegativeWeightError,
     ParameterError,
     QueryCancelledError,
     QueryNotFoundError,
@@ -251,6 +253,7 @@ __all__ = [
     "LoadError",
     "MergeConflictError",
     "MigrationUnsupportedError",
+    "NegativeWeightError",
     "OmnigraphError",
     "ParameterError",
     "PipelineInvalidError",

@@ -135,6 +135,20 @@ class ExecutionError(OmnigraphError):
     code = "execution_error"
 
 
+class NegativeWeightError(ExecutionError):
+    """An edge whose weight is below zero, or not finite; `edge_id` is its id."""
+
+    code = "negative_weight"
+
+    def __init__(self, edge_type: str, edge_id: str, *, property_name: str, value: float) -> None:
+        super().__init__(
+            f"{edge_type} '{edge_id}': {property_name} is {value}, and a weight cannot be",
+            hint="weights are finite numbers from zero",
+        )
+        self.edge_id = edge_id
+        self.edge_type = edge_type
+
+
 class TypeNotFoundError(ExecutionError):
     """The schema has no node or edge type of that name."""
 

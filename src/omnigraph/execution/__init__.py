@@ -12,6 +12,7 @@ cancellation are bounded by the budget of the request.
     sources             nodes and edges by number: whole types, index look-ups, or one table
     optimizer           join order, factorization and the physical plan
     operators           the physical operators, over batches of rows
+    algorithms          graph algorithms, on the arrays of whole types
     batch               rows of bound variables, as numbers; cut, joined, weighed and pruned
     sorted_arrays       sets of numbers and of pairs of numbers
     search              text predicates, BM25, nearest vectors and ranks

@@ -11,8 +11,10 @@ of them is an error, and nothing in it needs another look-up.
     ast                   the tree
     check                 tree and catalog to the typed tree
     function_signatures   the functions of values
+    table_functions       the table functions, which `for` goes through
     typed_tree            typed expressions
     typed_statements      the typed statements of mutations
+    typed_table_calls     typed calls of table functions
     typed_reads           typed reads: patterns, columns and order
     query_lowering        typed tree to logical plan
     group_lowering        groups, and what is computed from them
@@ -29,6 +31,7 @@ of them is an error, and nothing in it needs another look-up.
     query_lint            all findings about a file, as one report
     query_printer         tree to text, in one layout
     expression_printer    the parts of a query that fit on one line
+    table_call_printer    calls of table functions
 """
 
 from omnigraph.query.check import check_query

@@ -78,7 +78,7 @@ def _multiply_vector(
 def _multiply_sparse(
     offsets: npt.NDArray[Any], ends: npt.NDArray[Any], vector: npt.NDArray[Any]
 ) -> npt.NDArray[Any]:
-    from scipy.sparse import (  # type: ignore[import-untyped] # noqa: PLC0415 — see below
+    from scipy.sparse import (  # noqa: PLC0415 — see below
         csr_array,
     )
 

@@ -4,6 +4,7 @@ In: what the parser read. Out: frozen dataclasses. Guarantee: every node has its
 take part in equality.
 
     query_declarations   files, statements, settings, queries, clauses, mutations
+    table_calls          calls of table functions
     query_expressions    expressions, literals and calls
 """
 
@@ -103,6 +104,15 @@ from omnigraph.query.ast.query_expressions import (
     TextTest,
     Variable,
 )
+from omnigraph.query.ast.table_calls import (
+    EdgeMember,
+    EdgeSelection,
+    EdgeWay,
+    ForTable,
+    NodeSelection,
+    TableArgument,
+    TableCall,
+)
 from omnigraph.schema.ast import Name
 
 __all__ = [
@@ -136,7 +146,10 @@ __all__ = [
     "Delete",
     "DeleteVariables",
     "Direction",
+    "EdgeMember",
     "EdgeName",
+    "EdgeSelection",
+    "EdgeWay",
     "ExistsBlock",
     "Explain",
     "Expr",
@@ -144,6 +157,7 @@ __all__ = [
     "Filter",
     "FloatLiteral",
     "ForEach",
+    "ForTable",
     "FunctionCall",
     "HopBounds",
     "Identifier",
@@ -161,6 +175,7 @@ __all__ = [
     "Name",
     "NamedEdges",
     "Nearest",
+    "NodeSelection",
     "Not",
     "NotBlock",
     "Now",
@@ -190,6 +205,8 @@ __all__ = [
     "StringLiteral",
     "SystemAccess",
     "SystemField",
+    "TableArgument",
+    "TableCall",
     "TextFunction",
     "TextOp",
     "TextPredicate",
