@@ -28,6 +28,7 @@ from omnigraph.query.ast.query_expressions import CompareOp, TextOp
 from omnigraph.query.function_signatures import FUNCTION_GROUPS, Signature
 from omnigraph.query.parser.query_cursor import RESERVED
 from omnigraph.query.query_settings import SETTINGS
+from omnigraph.query.table_functions import TABLE_SIGNATURES, TableSignature
 from omnigraph.schema.catalog import ConstraintKind
 from omnigraph.schema.property_types import DECLARED_SCALARS
 from omnigraph.wire.openapi import build_openapi
@@ -97,6 +98,26 @@ and `F64` for others, `element` the type of the items of the first list, `first`
 first argument, and `joined` the type of both lists."""
 
 
+_TABLE_FUNCTIONS = """
+## Table functions
+
+`for $a, $s in pagerank(edges: follows)` gives a row for each row of a table: see [graph
+algorithms](../guide/algorithms.md). Every function takes `edges:` and `nodes:`. An option with a
+value has it where it is left out.
+
+| Function | Columns | Options | Gives |
+|---|---|---|---|"""
+
+
+def _list_options(table: TableSignature) -> Iterator[str]:
+    """The options of a table function but for those that all of them take."""
+    if table.is_weighing:
+        yield "weight"
+    for each in table.options:
+        value = json.dumps(each.default)
+        yield each.name if each.default is None else f"{each.name}: {value}"
+
+
 def _functions() -> Iterator[str]:
     """The page of the functions of values."""
     yield _FUNCTIONS
@@ -105,6 +126,11 @@ def _functions() -> Iterator[str]:
         for each in signatures:
             fault = "may be" if each.can_fault else ""
             yield f"| `{_format_call(each)}` | {each.result} | {fault} |"
+    yield _TABLE_FUNCTIONS
+    for table in TABLE_SIGNATURES.values():
+        columns = ", ".join(f"`{each.name}`" for each in table.columns)
+        options = ", ".join(f"`{text}`" for text in _list_options(table))
+        yield f"| `{table.name}` | {columns} | {options} | {table.summary} |"
 
 
 def _format_call(signature: Signature) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from model import aggregates, expressions, functions, search
+from model import aggregates, algorithms, expressions, functions, search
 from model.expressions import SCORE, At, Entity, Params, Row
 from model.store import Store, Table
 from omnigraph.embedding.embedder import normalize_vector
@@ -199,6 +199,16 @@ class Reader:
         for row in rows:
             for place, item in enumerate(self._value(op.items, row) or ()):
                 yield row | {op.variable: item} | ({op.position: place} if op.position else {})
+
+    def tablefunction(self, op: plan.TableFunction, rows: Iterable[Row]) -> Iterator[Row]:
+        table = algorithms.table(op.call, self._graph, self._params)
+        for row in rows:
+            for found in table:
+                own = {each.name: found[each.column] for each in op.variables}
+                nodes = [(own[each.name], each) for each in op.variables if each.is_node]
+                is_typed = all(node["@type"] == each.type for node, each in nodes)
+                if is_typed and all(row[name] is own[name] for name in op.joined):
+                    yield row | own
 
     def extend(self, op: plan.Extend, rows: Iterable[Row]) -> Iterator[Row]:
         return (row | {op.variable: self._value(op.value, row)} for row in rows)

@@ -128,6 +128,7 @@ T122 a loop does not name an entity by its key or its id, or names one in two wa
 T123 a verb needs a type with a key
 T124 what is updated or deleted is not an entity
 T125 a condition of `having` reads what the result does not have
+T126 an option or a column of a table function is wrong
 T128 a record has no such field, or stands where a value is needed
 """
 

@@ -36,6 +36,7 @@ from omnigraph.query.ast import (
     Filter,
     FloatLiteral,
     ForEach,
+    ForTable,
     FunctionCall,
     Identifier,
     IntegerLiteral,
@@ -71,6 +72,7 @@ from omnigraph.query.ast import (
     Traversal,
     Variable,
 )
+from omnigraph.query.table_call_printer import print_for_table
 from omnigraph.schema.ast import Name
 
 Operation = Or | And | Not | Comparison | TextTest | Membership | NullTest
@@ -269,6 +271,8 @@ def print_clause(clause: Clause) -> str:
         case ForEach(variable, position, items):
             second = "" if position is None else f", ${position.name}"
             return f"for ${variable.name}{second} in {print_expr(items)}"
+        case ForTable():
+            return print_for_table(clause, print_expr)
         case NotBlock() | ExistsBlock() | AggregateBlock() | LateralBlock():
             head, tail = print_block_frame(clause)
             return f"{head} {{ {print_clauses(clause.clauses)} }}{tail}"

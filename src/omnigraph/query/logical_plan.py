@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from omnigraph.query.ast import AggregateFunction, CompareOp, SetOperator
 from omnigraph.query.typed_reads import Column, EdgeStep, OrderKey
+from omnigraph.query.typed_table_calls import TableCall, TableVariable
 from omnigraph.query.typed_tree import (
     AggregateValue,
     Expr,
@@ -164,6 +165,19 @@ class Unnest:
 
 
 @dataclass(frozen=True, slots=True)
+class TableFunction:
+    """Each input row with each row of a table, which reads no row.
+
+    Of variables that are `joined`, which the input binds, both have the same node.
+    """
+
+    input: Operator
+    call: TableCall
+    variables: tuple[TableVariable, ...]
+    joined: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Extend:
     """Each input row with a value."""
 
@@ -270,6 +284,7 @@ Operator = (
     | CompareBlock
     | Lateral
     | Unnest
+    | TableFunction
     | Extend
     | BlockColumn
     | Rank

@@ -15,6 +15,7 @@ from omnigraph.query.typed_reads import (
     Condition,
     ExistsBlock,
     ForEach,
+    ForTable,
     LateralBlock,
     Let,
     Pattern,
@@ -250,6 +251,10 @@ def _iter_pattern_uses(pattern: Pattern, catalog: Catalog) -> Iterator[TypeUse]:
                     yield from _list_edge_uses(catalog.edges[step.edge_type])
             case ExistsBlock() | AggregateBlock() | LateralBlock() | BlockColumn():
                 yield from _iter_pattern_uses(clause.pattern, catalog)
+            case ForTable(call=call):
+                yield from map(_build_node_use, call.node_types)
+                for each in call.edges:
+                    yield from _list_edge_uses(catalog.edges[each.edge_type])
             case Condition() | Let() | ForEach():
                 pass
             case _:

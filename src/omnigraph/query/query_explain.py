@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from omnigraph.lang.text_printer import quote_string
-from omnigraph.query.ast import HOPS_MAX
+from omnigraph.query.ast import HOPS_MAX, EdgeWay
 from omnigraph.query.logical_plan import (
     Aggregate,
     BlockColumn,
@@ -29,6 +29,7 @@ from omnigraph.query.logical_plan import (
     Scan,
     Sort,
     StageRows,
+    TableFunction,
     Unit,
     Unnest,
 )
@@ -134,7 +135,7 @@ def format_operator(operator: Operator) -> str:
     match operator:
         case Unit() | Outer() | StageRows():
             return _format_leaf_rows(operator)
-        case Scan() | Expand() | Unnest() | Extend():
+        case Scan() | Expand() | Unnest() | TableFunction() | Extend():
             return _format_binding(operator)
         case Filter():
             return format_expression(operator.condition)
@@ -172,8 +173,10 @@ def _format_count(count: RowCount) -> str:
     return str(count) if isinstance(count, int) else format_expression(count)
 
 
-def _format_binding(operator: Scan | Expand | Unnest | Extend) -> str:
+def _format_binding(operator: Scan | Expand | Unnest | TableFunction | Extend) -> str:
     match operator:
+        case TableFunction():
+            return _format_table(operator)
         case Unnest(variable=variable, position=position, items=items):
             names = f"${variable}" if position is None else f"${variable}, ${position}"
             return f"{names} in {format_expression(items)}"
@@ -192,6 +195,21 @@ def _format_binding(operator: Scan | Expand | Unnest | Extend) -> str:
     if operator.properties:
         parts.append("reads " + ", ".join(operator.properties))
     return "; ".join(parts)
+
+
+_WAYS = {EdgeWay.FORWARD: "{}", EdgeWay.BACKWARD: "^{}", EdgeWay.BOTH: "<{}>"}
+
+
+def _format_table(operator: TableFunction) -> str:
+    call = operator.call
+    names = ", ".join(f"${each.name}" for each in operator.variables)
+    edges = " | ".join(_WAYS[each.way].format(each.edge_type) for each in call.edges)
+    options = [f"nodes: {' | '.join(call.node_types)}", f"edges: {edges}"]
+    options += [f"weight: {call.weight}"] if call.weight is not None else []
+    for name, value in zip(call.options, call.values, strict=True):
+        options.append(f"{name}: {format_expression(value)}")
+    joined = "".join(f"; joins ${name}" for name in operator.joined)
+    return f"{names} in {call.function}({', '.join(options)}){joined}"
 
 
 def _format_edges(expand: Expand) -> str:

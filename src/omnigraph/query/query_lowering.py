@@ -36,6 +36,7 @@ from omnigraph.query.logical_plan import (
     Sort,
     StageEntity,
     StageRows,
+    TableFunction,
     Unit,
     Unnest,
 )
@@ -55,6 +56,7 @@ from omnigraph.query.typed_reads import (
     Condition,
     ExistsBlock,
     ForEach,
+    ForTable,
     LateralBlock,
     Let,
     OrderKey,
@@ -63,6 +65,7 @@ from omnigraph.query.typed_reads import (
     Stage,
     Traversal,
 )
+from omnigraph.query.typed_table_calls import TableVariable
 from omnigraph.query.typed_tree import (
     ANONYMOUS_PREFIX,
     I64,
@@ -269,6 +272,7 @@ def _list_pattern_ties(
     edges = dict(edge for each in patterns for edge in each.edges)
     edges |= {each.name: each.types for each in carried}
     nodes = [variable for each in patterns for variable, _ in each.nodes]
+    nodes += (each.name for one in patterns for each in _iter_table_nodes(one))
     anonymous = [variable for variable in nodes if variable.startswith(ANONYMOUS_PREFIX)]
     named = sorted({*nodes, *edges} - set(anonymous))
     values: list[SystemValue | BoundValue] = []
@@ -291,6 +295,15 @@ def _iter_values(pattern: Pattern) -> Iterator[str]:
             yield clause.variable
         if isinstance(clause, ForEach) and clause.position is not None:
             yield clause.position
+        if isinstance(clause, ForTable):
+            yield from (each.name for each in clause.introduced)
+
+
+def _iter_table_nodes(pattern: Pattern) -> Iterator[TableVariable]:
+    """The node variables that tables bind."""
+    for clause in pattern.clauses:
+        if isinstance(clause, ForTable):
+            yield from (each for each in clause.introduced if each.is_node)
 
 
 def _iter_lateral_patterns(pattern: Pattern) -> Iterator[Pattern]:
@@ -379,7 +392,7 @@ def _lower_pattern(pattern: Pattern, leaf: Leaf, scope: _NameScope) -> Operator:
                 tests.append(_lower_block(clause, scope))
             case LateralBlock():
                 steps.append(_lower_lateral(clause, scope))
-            case Let() | ForEach():
+            case Let() | ForEach() | ForTable():
                 steps.append(_lower_value(clause, scope))
             case typed_reads.BlockColumn():
                 steps.append(_lower_block_column(clause, scope))
@@ -393,12 +406,19 @@ def _lower_pattern(pattern: Pattern, leaf: Leaf, scope: _NameScope) -> Operator:
     return assemble_stages(leaf, parts, steps)
 
 
-def _lower_value(clause: Let | ForEach, scope: _NameScope) -> Extend | Unnest:
-    name = scope.resolve_name(clause.variable)
+def _lower_value(
+    clause: Let | ForEach | ForTable, scope: _NameScope
+) -> Extend | Unnest | TableFunction:
     match clause:
-        case Let(value=value):
+        case ForTable(call=call, variables=variables, joined=joined):
+            named = tuple(replace(each, name=scope.resolve_name(each.name)) for each in variables)
+            known = tuple(map(scope.resolve_name, joined))
+            return TableFunction(NO_INPUT, call, named, known)
+        case Let(variable=variable, value=value):
+            name = scope.resolve_name(variable)
             return Extend(NO_INPUT, name, scope.rename_expression(value))
-        case ForEach(position=position, items=items):
+        case ForEach(variable=variable, position=position, items=items):
+            name = scope.resolve_name(variable)
             place = None if position is None else scope.resolve_name(position)
             return Unnest(NO_INPUT, name, place, scope.rename_expression(items))
 

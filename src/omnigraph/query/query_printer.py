@@ -25,6 +25,7 @@ from omnigraph.query.ast import (
     File,
     Filter,
     ForEach,
+    ForTable,
     Identifier,
     Insert,
     LateralBlock,
@@ -279,7 +280,7 @@ class _QueryPrinter:
                 self.add_line(print_traversal(clause), clause.span, indent=indent)
             case Filter():
                 self.add_line(print_filter(clause) + separator, clause.span, indent=indent)
-            case Let() | ForEach():
+            case Let() | ForEach() | ForTable():
                 self.add_line(print_clause(clause) + separator, clause.span, indent=indent)
             case NotBlock() | ExistsBlock() | AggregateBlock() | LateralBlock():
                 self._print_block(clause, separator, indent)

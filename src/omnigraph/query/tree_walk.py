@@ -31,6 +31,7 @@ from omnigraph.query.logical_plan import (
     Scan,
     Sort,
     StageRows,
+    TableFunction,
     Unit,
     Unnest,
 )
@@ -66,7 +67,7 @@ Chain = tuple[Operator, ...]
 # The operators that have a block.
 BLOCKS = (Exists, CompareBlock, Lateral, BlockColumn)
 # Those that end a stage of a pattern: what uses their variables comes after them.
-STAGES = (Lateral, Unnest, Extend, BlockColumn)
+STAGES = (Lateral, Unnest, TableFunction, Extend, BlockColumn)
 
 # The fields of each expression that hold expressions: one, a tuple of them, or None.
 CHILD_FIELDS: dict[type[Expr], tuple[str, ...]] = {
@@ -213,6 +214,8 @@ def expressions_of(operator: Operator) -> tuple[Expr, ...]:
             return operator.conditions
         case Filter(condition=expr) | Unnest(items=expr) | Extend(value=expr) | Rank(score=expr):
             return (expr,)
+        case TableFunction(call=call):
+            return call.values
         case CompareBlock():
             argument = () if operator.argument is None else (operator.argument,)
             return (*argument, operator.value)
@@ -240,6 +243,8 @@ def bound_variables_of(operator: Operator) -> frozenset[str]:
             return frozenset(name for name in (target, operator.edge_variable) if name is not None)
         case Unnest(variable=variable, position=position):
             return frozenset({variable} if position is None else {variable, position})
+        case TableFunction(variables=variables, joined=joined):
+            return frozenset(each.name for each in variables) - frozenset(joined)
         case Extend() | BlockColumn():
             return frozenset({operator.variable})
         case Lateral():
@@ -262,6 +267,8 @@ def used_variables_of(operator: Operator) -> frozenset[str]:
     match operator:
         case Expand():
             used |= {operator.source, operator.target}
+        case TableFunction():
+            used |= set(operator.joined)
         case Exists() | CompareBlock() | Lateral() | BlockColumn():
             block = chain_of(operator.block)
             used |= set().union(*map(used_variables_of, block))

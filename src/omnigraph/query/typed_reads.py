@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from omnigraph.lang.tree_nodes import tree_node
 from omnigraph.query.ast import AggregateFunction, CompareOp, SetOperator
+from omnigraph.query.typed_table_calls import TableCall, TableVariable
 from omnigraph.query.typed_tree import (
     AggregateValue,
     Expr,
@@ -126,6 +127,20 @@ class ForEach:
 
 
 @tree_node(frozen=True, slots=True)
+class ForTable:
+    """Each row with each row of a table whose nodes are those that `joined` are bound to."""
+
+    call: TableCall
+    variables: tuple[TableVariable, ...]
+    joined: tuple[str, ...] = ()
+
+    @property
+    def introduced(self) -> tuple[TableVariable, ...]:
+        """The variables that it binds."""
+        return tuple(each for each in self.variables if each.name not in self.joined)
+
+
+@tree_node(frozen=True, slots=True)
 class BlockColumn:
     """A variable with an aggregate over the inner matches, or whether there is one."""
 
@@ -143,6 +158,7 @@ Clause = (
     | LateralBlock
     | Let
     | ForEach
+    | ForTable
     | BlockColumn
 )
 

@@ -13,6 +13,7 @@ is allocated; time and cancellation are checked between morsels.
     semi_join_operator     correlated blocks: `exists`, `not`, `count`
     lateral_operator       blocks whose variables are kept: `optional`, `each`
     value_operators        the items of lists, and values that are bound to variables
+    table_operator         table functions
     enumerate_operator     on whole types: enumerates only the variables that the result needs
     factorize_operator     weights of nodes for the variables that are not enumerated
     neighbour_sums         sums and extremes over the neighbours of every node

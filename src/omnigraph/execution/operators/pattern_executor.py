@@ -43,6 +43,7 @@ from omnigraph.execution.operators.semi_join_operator import (
     CompareBlockOperator,
     SemiJoinOperator,
 )
+from omnigraph.execution.operators.table_operator import TableFunctionOperator
 from omnigraph.execution.operators.value_operators import (
     BlockValueOperator,
     ExtendOperator,
@@ -316,6 +317,8 @@ def _build_operator(
             return CompareBlockOperator(operator, runner, kept)
         case plans.Lateral():
             return LateralOperator(operator, runner, kept)
+        case plans.TableFunction():
+            return TableFunctionOperator(operator, context, kept)
         case plans.Unnest() | plans.Extend() | plans.BlockColumn():
             return _build_value_operator(operator, runner, kept)
         case _:

@@ -71,7 +71,7 @@ class AccessPathChooser:
         if access is not Access.AUTO:
             return self._sources.get_source(view, access, budget=budget)
         unready = self.warmup.list_cold_types(view, query.types)
-        if not unready or self.warmup.should_load(view, unready):
+        if not unready or query.has_tables or self.warmup.should_load(view, unready):
             return self._sources.get_topology(view)
         if query.scan is not None:
             return TableSource(view, query.scan, budget, rows_max=query.rows_max)

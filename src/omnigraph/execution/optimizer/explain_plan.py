@@ -25,7 +25,15 @@ from omnigraph.execution.optimizer.physical_plan import PhysicalPlan
 from omnigraph.execution.search import FieldRef, field_cache_of
 from omnigraph.execution.sources.topology.topology_source import TopologySource
 from omnigraph.query.ast import CompareOp
-from omnigraph.query.logical_plan import Expand, Operator, Outer, Scan, StageRows, Unit
+from omnigraph.query.logical_plan import (
+    Expand,
+    Operator,
+    Outer,
+    Scan,
+    StageRows,
+    TableFunction,
+    Unit,
+)
 from omnigraph.query.query_explain import format_operator
 from omnigraph.query.tree_walk import chain_of, iter_subexpressions, link_chain
 from omnigraph.query.typed_tree import Compare, Expr, PropertyValue, SystemValue, TextMatch
@@ -67,6 +75,8 @@ class AccessPaths:
                 return self.find_node_path(operator.type_name, operator.conditions)
             case Expand():
                 return self._find_edge_path(operator)
+            case TableFunction():
+                return _TOPOLOGY if self.is_whole else AccessPath("scan")
             case _:
                 return AccessPath()
 

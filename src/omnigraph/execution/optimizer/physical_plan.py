@@ -43,6 +43,7 @@ from omnigraph.query.logical_plan import (
     ReadPlan,
     Scan,
     StageRows,
+    TableFunction,
     Unit,
 )
 from omnigraph.query.pattern_assembly import PatternNode, PatternParts, Test, assemble_pattern
@@ -87,6 +88,8 @@ class AnalyzedPlan:
     scan: Scan | None
     types: frozenset[TypeKey]
     text_matches: tuple[TextMatch, ...]
+    # Whether it computes tables of whole types.
+    has_tables: bool
     variables: VariableTypes
     block_trees: BlockTrees = field(default_factory=dict)
 
@@ -141,6 +144,7 @@ def analyze_plan(plan: ReadPlan, catalog: Catalog) -> AnalyzedPlan:
         find_single_scan(plan.root),
         read_types_of(plan.root),
         collect_text_matches(plan.root),
+        any(isinstance(each, TableFunction) for each in iter_operators(plan.root)),
         variable_types_of(plan.root),
     )
 

@@ -122,6 +122,9 @@ def variable_types_of(root: plans.Operator) -> VariableTypes:
                 if operator.edge_variable is not None:
                     types = tuple(step.edge_type for step in operator.steps)
                     found.edges[operator.edge_variable] = types
+            case plans.TableFunction():
+                own = {each.name: each.type for each in operator.variables}
+                found.nodes.update((n, t) for n, t in own.items() if isinstance(t, str))
             case plans.Lateral(is_optional=True):
                 nullable |= bound_variables_of(operator)
             case _:
@@ -143,6 +146,9 @@ def _iter_types(operator: plans.Operator) -> Iterator[TypeKey]:
             yield TypeKey(TypeKind.NODE, operator.target_type)
             for step in operator.steps:
                 yield TypeKey(TypeKind.EDGE, step.edge_type)
+        case plans.TableFunction(call=call):
+            yield from (TypeKey(TypeKind.NODE, name) for name in call.node_types)
+            yield from (TypeKey(TypeKind.EDGE, each.edge_type) for each in call.edges)
         case _:
             pass
 

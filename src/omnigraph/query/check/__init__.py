@@ -11,6 +11,7 @@ that is wrong; nothing is reported about what depends on it.
     check_laterals      blocks whose variables can be seen after them
     check_blocks        blocks in expressions
     check_values        names for values, and the items of lists
+    check_table_calls   calls of table functions, and the variables for their columns
     variable_scope      variables and their visibility; access to properties and system fields
     check_traversals    ends, edge types with directions, hop bounds, unconnected groups
     check_expressions   operators over the leaves of a position, and constants for properties

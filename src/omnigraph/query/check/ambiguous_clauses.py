@@ -35,6 +35,8 @@ def _list_value_names(clause: ast.Clause) -> tuple[str, ...]:
             return (variable.name,)
         case ast.ForEach(variable, ast.Variable() as position):
             return variable.name, position.name
+        case ast.ForTable(variables):
+            return tuple(each.name for each in variables[1:])
         case _:
             return ()
 

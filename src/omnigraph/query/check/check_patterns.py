@@ -39,6 +39,7 @@ from omnigraph.query.check.check_operators import (
     truth_type_of,
 )
 from omnigraph.query.check.check_search import check_predicate
+from omnigraph.query.check.check_table_calls import check_for_table
 from omnigraph.query.check.check_traversals import CheckedTraversal, check_anchors, check_traversal
 from omnigraph.query.check.check_values import check_for_each, check_let
 from omnigraph.query.check.variable_scope import (
@@ -134,7 +135,7 @@ def _arrange_clauses(
 def _check_clause(
     context: CheckContext,
     scope: Scope,
-    clause: ast.Binding | ast.Filter | Block | ast.Let | ast.ForEach,
+    clause: ast.Binding | ast.Filter | Block | ast.Let | ast.ForEach | ast.ForTable,
 ) -> typed_reads.Clause | None:
     match clause:
         case ast.Binding():
@@ -159,6 +160,8 @@ def _check_clause(
         case ast.ForEach():
             context.value_variables.add(clause.variable.name)
             return check_for_each(context, scope, clause)
+        case ast.ForTable():
+            return check_for_table(context, scope, clause)
         case _:
             assert_never(clause)
 

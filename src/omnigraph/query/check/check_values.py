@@ -40,11 +40,11 @@ def check_let(context: CheckContext, scope: Scope, let: ast.Let) -> typed_reads.
         context.report_error("T24", let.value.span, "a Blob cannot be read")
         value = None
     if value is None or not _is_long(value):
-        _bind_value(context, scope, let.variable, value)
+        bind_value(context, scope, let.variable, value)
         return None
     assert isinstance(value.type, PropertyType)
     bound = typed_tree.BoundValue(let.variable.name, value.type)
-    is_new = _bind_value(context, scope, let.variable, bound)
+    is_new = bind_value(context, scope, let.variable, bound)
     return typed_reads.Let(bound.variable, value) if is_new else None
 
 
@@ -62,16 +62,16 @@ def check_for_each(
         context.report_error("T120", clause.items.span, f"'for' needs a list, got {items.type}")
         items = None
     if items is None:
-        _bind_value(context, scope, clause.variable, None)
+        bind_value(context, scope, clause.variable, None)
         if clause.position is not None:
-            _bind_value(context, scope, clause.position, None)
+            bind_value(context, scope, clause.position, None)
         return None
     item = typed_tree.BoundValue(clause.variable.name, typed_tree.element_type_of(items))
-    is_new = _bind_value(context, scope, clause.variable, item)
+    is_new = bind_value(context, scope, clause.variable, item)
     if clause.position is None:
         return typed_reads.ForEach(item.variable, None, items) if is_new else None
     place = typed_tree.BoundValue(clause.position.name, typed_tree.I64)
-    is_new = _bind_value(context, scope, clause.position, place) and is_new
+    is_new = bind_value(context, scope, clause.position, place) and is_new
     return typed_reads.ForEach(item.variable, place.variable, items) if is_new else None
 
 
@@ -79,7 +79,7 @@ def _is_list(value: typed_tree.Expr) -> bool:
     return isinstance(value.type, PropertyType) and isinstance(value.type.value, ListType)
 
 
-def _bind_value(
+def bind_value(
     context: CheckContext, scope: Scope, variable: ast.Variable, value: typed_tree.Expr | None
 ) -> bool:
     """Bind a new variable to a value, of any if its clause is wrong; whether it is new."""

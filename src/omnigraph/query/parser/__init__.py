@@ -11,6 +11,7 @@ error is left out of the tree, so later passes do not report errors that follow 
     parse_reads          stages, what is returned, and reads that are combined
     parse_pages          `after` and `total`
     parse_patterns       the clauses of `match`
+    parse_table_calls    calls of table functions
     parse_expressions    expressions and calls
     parse_aggregates     aggregates, and the keys of `order`
     parse_literals       literals, variables and lists

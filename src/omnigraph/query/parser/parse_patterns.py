@@ -23,6 +23,7 @@ from omnigraph.query.ast import (
     ExistsBlock,
     Filter,
     ForEach,
+    ForTable,
     HopBounds,
     LateralBlock,
     Let,
@@ -48,6 +49,7 @@ from omnigraph.query.parser.parse_expressions import (
     parse_expr,
 )
 from omnigraph.query.parser.parse_literals import expect_expr, parse_variable
+from omnigraph.query.parser.parse_table_calls import is_table_call, parse_for_table
 from omnigraph.query.parser.query_cursor import RESERVED, QueryCursor
 from omnigraph.query.query_dialect_hints import CLAUSE_HINTS, TARGET_HINTS
 
@@ -56,6 +58,8 @@ _MINUS_HINT = "here '-' is a subtraction: put ';' before the clause, or parenthe
 # What only an expression can go on with.
 _CONTINUATIONS = frozenset({*COMPARE_OPS, *ARITHMETIC, ".", "and", "or", "in", "is"})
 _OPERATOR_WORDS = frozenset({"contains", "starts_with"})
+# An item and its position.
+_ITEM_VARIABLES = 2
 # Before a brace these begin an expression or a block.
 _LATERAL_WORDS = frozenset({"optional", "each"})
 _CONDITION_WORDS = frozenset({"and", "or", "=", "!="})
@@ -172,7 +176,7 @@ _BLOCKS: dict[str, Callable[[QueryCursor], Clause]] = {
 }
 
 
-def _parse_value_clause(cursor: QueryCursor) -> Let | ForEach:
+def _parse_value_clause(cursor: QueryCursor) -> Let | ForEach | ForTable:
     word = cursor.advance()
     cursor.require_lenient(word.span, f"'{word.text}'")
     variable = parse_variable(cursor)
@@ -181,12 +185,18 @@ def _parse_value_clause(cursor: QueryCursor) -> Let | ForEach:
         expect_expr(cursor, "a value")
         value = parse_expr(cursor)
         return Let(variable, value, cursor.build_span(word.start))
-    position = None
-    if cursor.accept(","):
-        position = parse_variable(cursor, "the variable for the position")
-    cursor.expect("in", what="'in' and a list")
+    variables = [variable]
+    while cursor.accept(","):
+        variables.append(parse_variable(cursor, "the next variable"))
+    cursor.expect("in", what="'in' and a list, or a table function")
+    if is_table_call(cursor):
+        return parse_for_table(cursor, word.start, tuple(variables))
+    if len(variables) > _ITEM_VARIABLES:
+        span = variables[_ITEM_VARIABLES].span
+        cursor.refuse(span, "the items of a list have a position, and nothing more")
     expect_expr(cursor, "a list")
     items = parse_expr(cursor)
+    position = None if len(variables) == 1 else variables[1]
     return ForEach(variable, position, items, cursor.build_span(word.start))
 
 

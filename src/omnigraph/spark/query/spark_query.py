@@ -116,7 +116,7 @@ def _require_supported(plan: plans.ReadPlan, params: Params) -> None:
 
 
 def _find_problem(
-    operator: plans.Lateral | plans.Unnest | plans.Extend | plans.BlockColumn,
+    operator: plans.Lateral | plans.Unnest | plans.TableFunction | plans.Extend | plans.BlockColumn,
 ) -> str | None:
     match operator:
         case plans.Lateral():
@@ -124,6 +124,8 @@ def _find_problem(
             return f"'{word}' with a limit" if operator.is_cut else None
         case plans.Unnest():
             return "'for'"
+        case plans.TableFunction(call=call):
+            return f"the table function '{call.function}'"
         case plans.Extend():
             return "a long 'let', or one inside 'optional'"
         case plans.BlockColumn():
