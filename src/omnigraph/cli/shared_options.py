@@ -58,6 +58,13 @@ POSITIONAL_URI = Annotated[
 ]
 
 
+def split_typed_path(text: str) -> tuple[str | None, str]:
+    """The type and the path of `Person=people.csv`; a file of that very name is a path alone."""
+    name, sign, path = text.partition("=")
+    is_typed = sign and "/" not in name and not Path(text).exists()
+    return (name, path) if is_typed else (None, text)
+
+
 @dataclass(frozen=True, slots=True)
 class QuerySource:
     """A query text and its parameters."""

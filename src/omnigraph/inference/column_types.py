@@ -14,7 +14,14 @@ from omnigraph.writers.inputs.csv_reader import coerce_texts
 
 # What the texts of a file may stand for, the narrowest first. Integers are I64: that they are small
 # in the rows that were read says nothing of the next.
-_WRITTEN: Final = (Scalar.BOOL, Scalar.I64, Scalar.F64, Scalar.DATE, Scalar.DATETIME)
+_WRITTEN: Final = (
+    Scalar.BOOL,
+    Scalar.I64,
+    Scalar.U64,
+    Scalar.F64,
+    Scalar.DATE,
+    Scalar.DATETIME,
+)
 _TIMES: Final = (Scalar.DATE, Scalar.DATETIME)
 # Leading zeros are part of a code, not of a number.
 _PADDED = r"^[+-]?0[0-9]"

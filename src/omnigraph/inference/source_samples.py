@@ -38,6 +38,8 @@ from omnigraph.writers.inputs.value_coercion import format_value
 
 SAMPLE_ROWS = 100_000
 _SAMPLE_BYTES = 64 * 1024**2
+# The first integer that no signed one of 64 bits is.
+_SIGNED_END = 2.0**63
 # The member that names the type of a record, whose properties are in `data`.
 _KINDS = ("type", "edge")
 _TWICE_HINT = "rename one of the two"
@@ -231,18 +233,47 @@ def _flatten_records(records: pa.Table) -> pa.Table:
 
 def _parse_texts(lines: pa.Array) -> pa.Table:
     """Lines as a table in which what looks like a time is still a text."""
-    found = _parse_json(lines, None).schema
-    return _parse_json(lines, pa.schema([field.with_type(_as_text(field.type)) for field in found]))
+    found = _parse_json(lines, None)
+    try:
+        return _parse_json(lines, _choose_schema(found, may_be_unsigned=True))
+    except pa.ArrowInvalid:
+        # Numbers with an exponent: no integers, however whole they are.
+        return _parse_json(lines, _choose_schema(found, may_be_unsigned=False))
 
 
-def _as_text(type_: pa.DataType) -> pa.DataType:
-    if pa.types.is_temporal(type_):
+def _choose_schema(rows: pa.Table, *, may_be_unsigned: bool) -> pa.Schema:
+    return pa.schema(
+        [
+            field.with_type(_choose_type(values.combine_chunks(), may_be_unsigned=may_be_unsigned))
+            for field, values in zip(rows.schema, rows.columns, strict=True)
+        ]
+    )
+
+
+def _choose_type(values: pa.Array, *, may_be_unsigned: bool) -> pa.DataType:
+    """The type to read values by: Arrow makes floats of integers beyond 63 bits."""
+    kind = values.type
+    if pa.types.is_temporal(kind):
         return pa.utf8()
-    if pa.types.is_list(type_):
-        return pa.list_(_as_text(type_.value_type))
-    if pa.types.is_struct(type_):
-        return pa.struct([field.with_type(_as_text(field.type)) for field in type_])
-    return type_
+    if pa.types.is_list(kind):
+        return pa.list_(_choose_type(values.flatten(), may_be_unsigned=may_be_unsigned))
+    if pa.types.is_struct(kind):
+        parts = zip(kind, values.flatten(), strict=True)
+        chosen = (
+            field.with_type(_choose_type(part, may_be_unsigned=may_be_unsigned))
+            for field, part in parts
+        )
+        return pa.struct(list(chosen))
+    is_unsigned = may_be_unsigned and pa.types.is_float64(kind) and _are_unsigned(values)
+    return pa.uint64() if is_unsigned else kind
+
+
+def _are_unsigned(values: pa.Array) -> bool:
+    """Whether all floats are whole, and one of them is an integer of 64 bits but not of 63."""
+    low, high = (each.as_py() for each in pc.min_max(values).values())
+    if high is None or low < 0 or not _SIGNED_END <= high <= 2 * _SIGNED_END:
+        return False
+    return bool(pc.all(pc.equal(pc.floor(values), values)).as_py())
 
 
 def _parse_json(lines: pa.Array, schema: pa.Schema | None) -> pa.Table:

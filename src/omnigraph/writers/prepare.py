@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeGuard
 
@@ -43,11 +43,15 @@ BULK_ROWS_MIN: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a write says besides its changes: what it read, who signs it, what it requires."""
+    """What a write says besides its changes: what it read, who signs it, what it requires.
+
+    What `poll` raises, between the checks of its changes, ends the write.
+    """
 
     signature: Signature
     reads: Footprint = field(default_factory=dict)
     requires: tuple[Requirement, ...] = ()
+    poll: Callable[[], None] = lambda: None
 
 
 def prepare_transaction(
@@ -67,7 +71,8 @@ def prepare_transaction(
                 if type_change.require_distinct is not None:
                     type_change.require_distinct()
             require_absent(change, committed)
-            reads = unite_footprints([request.reads, validate_change(change, committed)])
+            found = validate_change(change, committed, poll=request.poll)
+            reads = unite_footprints([request.reads, found])
         return build_transaction(change, committed, staging, request=request, reads=reads)
 
 

@@ -305,6 +305,11 @@ def test_a_table_file_needs_its_type(run: Run, answer: Answer, store: Path) -> N
     assert run("load", store, "--data", data, "--mode", "append").exit_code == 1
     answer("load", store, "--data", data, "--mode", "append", "--type", "Person")
     assert names(answer, store) == ["ada", "bob", "eve", "zoe"]
+    data.write_text("name,age\nyan,31\n")
+    answer("load", store, "--data", f"Person={data}", "--mode", "append")
+    assert names(answer, store) == ["ada", "bob", "eve", "yan", "zoe"]
+    twice = run("load", store, "--data", f"Person={data}", "--mode", "append", "--type", "Knows")
+    assert "the data is of type Person, and --type is Knows" in twice.stderr
 
 
 def test_the_compatible_dialect_reads_what_the_strict_one_refuses(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -111,6 +112,21 @@ def test_types_of_arrow_are_those_of_properties(tmp_path: Path) -> None:
         "empty: String?",
     ]
     assert loads_back({"Thing": table}, tmp_path) == {"Thing": 2}
+
+
+def test_integers_beyond_63_bits_are_unsigned(tmp_path: Path) -> None:
+    big = 2**64 - 1
+    records = [{"a": big, "b": 1, "c": 1e19, "d": [big], "e": 1.5}]
+    path, lines = tmp_path / "t.csv", tmp_path / "t.jsonl"
+    path.write_text(f"a,b,c,e\n{big},1,1e19,1.5\n")
+    expected = "node T {\n  a: U64 @key\n  b: I64\n  c: F64\n"
+    assert infer_schema({"T": path}) == f"{expected}  e: F64\n}}\n"
+    lines.write_text(json.dumps({**records[0], "c": 0.25}))
+    assert infer_schema({"T": lines}) == f"{expected}  d: [U64]\n  e: F64\n}}\n"
+    assert loads_back({"T": lines}, tmp_path) == {"T": 1}
+    lines.write_text('{"a": 1, "c": 1e19}')
+    assert "  c: F64\n" in infer_schema({"T": lines})
+    assert infer_schema({"T": [{"a": big}]}) == "node T {\n  a: U64 @key\n}\n"
 
 
 def test_files_of_every_kind_are_read(tmp_path: Path) -> None:

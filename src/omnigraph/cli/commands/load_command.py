@@ -28,6 +28,7 @@ from omnigraph.cli.shared_options import (
     KEY,
     MAIN_BRANCH,
     POSITIONAL_URI,
+    split_typed_path,
 )
 from omnigraph.cli.spark_options import SparkTarget
 from omnigraph.cli.views.answer_views import Loaded, show
@@ -87,9 +88,10 @@ class LoadInput:
         str | None,
         typer.Option(
             "--data",
-            metavar="PATH",
+            metavar="[TYPE=]PATH",
             help="A .jsonl, .parquet, .csv or .orc file, a folder of them, or a pattern in quotes, "
-            "on the disk or on s3://. It may be the argument if the graph is given otherwise.",
+            "on the disk or on s3://. It may be the argument if the graph is given otherwise. "
+            "TYPE= is short for --type.",
         ),
     ] = None
     type_name: Annotated[
@@ -199,14 +201,22 @@ def load(  # noqa: PLR0913 — one group of options for each concern
 def _resolve_data(data: LoadInput, uri: str | None, scope: Scope) -> tuple[LoadInput, str | None]:
     """The data and the address: an argument alone is the data if the graph is given otherwise."""
     if data.path is not None:
-        return data, uri
+        return _split_type(data, data.path), uri
     if uri is None or not scope.has_default:
         raise typer.BadParameter("there is no data: give --data PATH")
     from omnigraph.storage.objects import layout
 
     if (Path(uri) / layout.FORMAT).exists():
         raise typer.BadParameter(f"{uri} is a graph, not data: give --data PATH")
-    return replace(data, path=uri), None
+    return _split_type(data, uri), None
+
+
+def _split_type(data: LoadInput, path: str) -> LoadInput:
+    """The data with the type that stands before its path, if one does."""
+    name, path = split_typed_path(path)
+    if name is not None and data.type_name not in (None, name):
+        raise typer.BadParameter(f"the data is of type {name}, and --type is {data.type_name}")
+    return replace(data, path=path, type_name=name or data.type_name)
 
 
 def _require_strict(data: LoadInput, running: LoadExecution, spark: SparkTarget) -> None:

@@ -88,6 +88,14 @@ def _require_names(names: Collection[object]) -> None:
         raise WrongColumnError(f"{wrong[0]!r} is not the name of a column")
 
 
+def _infer_array(values: list[Any]) -> pa.Array:
+    try:
+        return pa.array(values)
+    except OverflowError:
+        # Arrow takes integers for signed ones, whatever they are.
+        return pa.array(values, pa.uint64())
+
+
 def _build_array(name: str, values: Any) -> pa.Array | pa.ChunkedArray:  # Any: what holds values
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
@@ -106,7 +114,7 @@ def _build_array(name: str, values: Any) -> pa.Array | pa.ChunkedArray:  # Any: 
         if isinstance(values, np.ndarray):
             return pa.array(values)
         listed = list(values)
-        array = pa.array(listed)
+        array = _infer_array(listed)
     except _FAILURES as failure:
         raise WrongColumnError(f"'{name}': {failure}") from failure
     _require_one_kind(name, listed, array.type)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.catalog import EdgeType
@@ -17,13 +17,16 @@ from omnigraph.writers.validate.uniqueness_rule import check_unique
 from omnigraph.writers.validate.value_rules import VALUE_CHECKS
 
 
-def validate_change(change: GraphChange, committed: CommittedState) -> Footprint:
+def validate_change(
+    change: GraphChange, committed: CommittedState, *, poll: Callable[[], None] = lambda: None
+) -> Footprint:
     """Refuse a change that breaks rules of the schema; else, what that answer depends on.
 
     Strict inserts of ids that exist are not looked for here: they are reported by themselves.
+    What `poll` raises, between two checks of a type, ends the validation.
     """
     findings = Findings()
-    reads = check_change(change, committed, findings)
+    reads = check_change(change, committed, findings, poll=poll)
     findings.raise_if_any()
     return reads
 
@@ -39,7 +42,13 @@ def validate_ends(
     findings.raise_if_any()
 
 
-def check_change(change: GraphChange, committed: CommittedState, findings: Findings) -> Footprint:
+def check_change(
+    change: GraphChange,
+    committed: CommittedState,
+    findings: Findings,
+    *,
+    poll: Callable[[], None] = lambda: None,
+) -> Footprint:
     """Collect the rules of the schema that a change breaks; what that answer depends on."""
     types = committed.view.types
     subjects = {
@@ -50,10 +59,13 @@ def check_change(change: GraphChange, committed: CommittedState, findings: Findi
     image = ImageAfter(change, committed)
     for check in VALUE_CHECKS:
         for subject in own.values():
+            poll()
             check(subject, findings)
     for key, type_ in types.items():
+        poll()
         if key in own:
             check_unique(own[key], image, findings)
+            poll()
         if isinstance(type_, EdgeType):
             if key in subjects:
                 check_written_edges(subjects[key], image, findings)

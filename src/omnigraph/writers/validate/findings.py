@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import VIOLATIONS_SHOWN_MAX, Violation, WriteRefusedError, format_violations
+from omnigraph.rows.json_encoding import encode_json_values
+from omnigraph.rows.result_types import to_result_values
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.versioning.effects import ID_COLUMN
@@ -154,6 +156,11 @@ def to_positions(mask: pa.Array | pa.ChunkedArray) -> Positions:
     """Where a mask is true; nulls are not."""
     found: Positions = pc.indices_nonzero(mask).to_numpy().astype(np.int64)
     return found
+
+
+def list_shown_values(values: pa.Array | pa.ChunkedArray) -> list[str]:
+    """Values for people as JSON has them: a DateTime with its time of day."""
+    return list(map(shorten_value, encode_json_values(to_result_values(values))))
 
 
 # Any: a property value of whatever type.

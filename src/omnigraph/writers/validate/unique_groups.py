@@ -15,6 +15,7 @@ from omnigraph.schema.catalog import SOURCE, TARGET, EdgeType, NodeType
 from omnigraph.versioning.footprint import WHOLE, ReadSet, make_mark
 from omnigraph.versioning.id_sets import EMPTY, IdSet
 from omnigraph.writers.graph_change import DEFERRED_MARKS_MAX, MARKS_MAX
+from omnigraph.writers.validate.findings import list_shown_values, shorten_value
 
 END_KINDS: Final = {SOURCE_COLUMN: "src", TARGET_COLUMN: "dst"}
 
@@ -44,6 +45,16 @@ class UniqueGroup:
     def format_texts(self, bound: pa.Table) -> list[pa.Array]:
         """The canonical texts of each member, for rows that are bound by the group."""
         return [format_canonical_texts(bound[column].combine_chunks()) for column in self.columns]
+
+    def list_shown_texts(self, bound: pa.Table) -> list[str]:
+        """What each row has in the members, for people: times as JSON has them."""
+        columns = [
+            list_shown_values(bound[column])
+            if pa.types.is_temporal(bound[column].type)
+            else [shorten_value(each) for each in texts.to_pylist()]
+            for column, texts in zip(self.columns, self.format_texts(bound), strict=True)
+        ]
+        return [", ".join(each) for each in zip(*columns, strict=True)]
 
     def format_mark_texts(self, bound: pa.Table) -> list[pa.Array]:
         """The same, in the order that marks list them."""

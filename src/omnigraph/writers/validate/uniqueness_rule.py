@@ -24,7 +24,6 @@ from omnigraph.writers.validate.findings import (
     Findings,
     Positions,
     RuleSubject,
-    shorten_value,
 )
 from omnigraph.writers.validate.image_after import ImageAfter
 from omnigraph.writers.validate.unique_groups import UniqueGroup, encode_marks, groups_of
@@ -173,8 +172,7 @@ def build_tuple_violation(
     subject: RuleSubject, group: UniqueGroup, scope: pa.Table, row: int
 ) -> Violation:
     """What is said of a row of a scope whose tuple another entity has."""
-    texts = [texts[0] for texts in group.format_texts(scope.slice(row, 1))]
-    value = ", ".join(shorten_value(text) for text in texts)
+    [value] = group.list_shown_texts(scope.slice(row, 1))
     message = f"@unique violation on {subject.type_.name}.{group.spelling}: {value}"
     # A batch may hold rows that the write replaced later; an entity is found by its id.
     own = row
