@@ -29,6 +29,7 @@ from omnigraph.writers.maintain.index_builder import build_index_step
 
 NEXT_SCHEMA = SCHEMA.replace("size: I64?", 'headcount: I64? @rename_from("size")\n  motto: String?')
 NEXT_SCHEMA = NEXT_SCHEMA.replace("node Note {", 'node Memo @rename_from("Note") {')
+NEXT_SCHEMA = NEXT_SCHEMA.replace("age: I32?", "age: I64?")
 NEXT_SCHEMA += "node Office { city: String @key }\nedge WorksAt: Person -> Office\n"
 
 QUIET = Environment(settings=Settings(pause=lambda _: None))

@@ -62,6 +62,8 @@ SCHEMAS = [
     PERSON + TEAM + NOTE.replace("text: String", "text: String tag: String?") + EDGES,
     PERSON + TEAM + 'node Memo @rename_from("Note") { text: String }\n' + EDGES,
     PERSON + TEAM + NOTE + EDGES + "edge Likes: Person -> Note\n",
+    PERSON.replace("age: I32", "age: I64") + TEAM + NOTE + EDGES,
+    PERSON.replace("age: I32", "age: F64") + TEAM + NOTE + EDGES,
 ]
 
 NAMES = st.sampled_from(["ada", "ada", "bob", "bob", "cem", "o'hara", 'q"t', ""])
@@ -199,7 +201,7 @@ class Lives(RuleBasedStateMachine):
     def migrate(self, schema: str, place: int) -> None:
         branch = self._branch(place)
         self._both(
-            lambda graph: graph.branch(branch).apply_schema(schema),
+            lambda graph: graph.branch(branch).apply_schema(schema, convert=True),
             lambda model: model.migrate(branch, load_catalog(schema)),
         )
 

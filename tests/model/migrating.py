@@ -7,8 +7,9 @@ from model.expressions import Entity
 from model.graph import ModelGraph
 from model.validation import validate_all
 from omnigraph.errors import MigrationUnsupportedError, WriteRefusedError
-from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.schema.migration import plan_migration
+from omnigraph.schema.property_types import FLOATS, NUMERIC
 from omnigraph.schema.schema_identity import AcceptedSchema, TypeIdentity, TypeKind, evolve_schema
 
 
@@ -16,7 +17,7 @@ def evolved(accepted: AcceptedSchema, desired: Catalog, *, first_number: int) ->
     """The next schema; what is new gets numbers from the given one on."""
     accepted = replace(accepted, next_identity_id=first_number)
     schema = evolve_schema(accepted, desired).schema
-    if schema is None or plan_migration(accepted, desired).schema is None:
+    if schema is None or plan_migration(accepted, desired, convert=True).schema is None:
         raise MigrationUnsupportedError("not supported")
     return schema
 
@@ -42,10 +43,21 @@ def migrated(graph: ModelGraph, schema: AcceptedSchema) -> ModelGraph:
         is_edge = key.kind is TypeKind.EDGE
         table = (graph.edges if is_edge else graph.nodes)[old_key.name]
         old = graph.accepted.identities[old_key]
+        declared = (schema.catalog.edges if is_edge else schema.catalog.nodes)[key.name]
         (other.edges if is_edge else other.nodes)[key.name] = {
-            id_: _renamed(entity, key.name, old, identity) for id_, entity in table.items()
+            id_: _converted(_renamed(entity, key.name, old, identity), declared)
+            for id_, entity in table.items()
         }
     return other
+
+
+def _converted(entity: Entity, type_: NodeType | EdgeType) -> Entity:
+    """The same entity with numbers of the types that its properties have now."""
+    made = dict(entity)
+    for name, declared in type_.properties.items():
+        if made[name] is not None and declared.type.scalar in NUMERIC:
+            made[name] = (float if declared.type.scalar in FLOATS else int)(made[name])
+    return made
 
 
 def _renamed(entity: Entity, type_name: str, old: TypeIdentity, new: TypeIdentity) -> Entity:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.changes.type_pairs import ColumnPair
+from omnigraph.rows.value_conversion import convert_values
 from omnigraph.storage.tables.blob_columns import is_blob
 from omnigraph.storage.tables.table_reader import Table
 
@@ -87,12 +88,17 @@ def _rows_max_of(pair: ColumnPair, table: Table) -> int:
 
 
 def compare_columns(left: pa.ChunkedArray | pa.Array, right: pa.ChunkedArray | pa.Array) -> Mask:
-    """A mask of the rows in which two columns of equal type and length differ."""
+    """A mask of the rows in which two columns of one length differ.
+
+    Values of another type are compared as those of the right column: what it cannot hold differs.
+    """
     ours, theirs = _combine_chunks(left), _combine_chunks(right)
-    assert ours.type == theirs.type, f"{ours.type} and {theirs.type}"
     assert len(ours) == len(theirs), f"{len(ours)} and {len(theirs)} rows"
     is_there = _to_mask(ours.is_valid())
     found: Mask = np.not_equal(is_there, _to_mask(theirs.is_valid()))
+    if ours.type != theirs.type:
+        ours = convert_values(ours, theirs.type)
+        found |= is_there & _to_mask(ours.is_null())
     both = np.flatnonzero(is_there & ~found)
     if len(both):
         found[both] = _compare_values(ours.take(pa.array(both)), theirs.take(pa.array(both)))

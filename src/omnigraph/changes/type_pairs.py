@@ -104,7 +104,8 @@ class _TypePairing:
         if now.kind is TypeKind.EDGE:
             yield ColumnPair(SOURCE_COLUMN, SOURCE_COLUMN)
             yield ColumnPair(TARGET_COLUMN, TARGET_COLUMN)
-        both = dict(self._same.properties_of(key))
+        kept = self._same.properties_of(key)
+        both = dict(kept)
         gone, added = (
             _older_properties_of(self._in_old, key),
             _older_properties_of(self._in_new, now),
@@ -118,7 +119,8 @@ class _TypePairing:
         for name, column in new.columns.items():
             field = new.schema.field(column)
             same = old.columns.get(before[name]) if name in before else None
-            if same is not None and not _is_alike(old.schema.field(same), field):
+            is_kept = name in before and before[name] in kept
+            if same is not None and not _is_alike(old.schema.field(same), field, is_kept=is_kept):
                 same = None
             # What the other line has dropped is a change of the schema, not of every entity.
             if same is not None or name not in added:
@@ -143,8 +145,11 @@ def _type_id_of(view: View, key: TypeKey) -> str:
     return compute_type_id(view.snapshot.pins[str(key)].path)
 
 
-def _is_alike(left: pa.Field, right: pa.Field) -> bool:
-    return bool(left.type == right.type) and is_blob(left) == is_blob(right)
+def _is_alike(left: pa.Field, right: pa.Field, *, is_kept: bool) -> bool:
+    """Whether values can be compared: those of one property also after a conversion."""
+    if is_blob(left) or is_blob(right):
+        return is_blob(left) and is_blob(right)
+    return bool(left.type == right.type) or is_kept
 
 
 def is_heavy(field: pa.Field) -> bool:

@@ -272,13 +272,16 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
     def _merger(self) -> RemoteMerger:  # type: ignore[override]  # it has the same methods
         return RemoteMerger(self.transport, self._name, self._write)
 
-    def plan_schema(self, text: str, *, allow_data_loss: bool = False) -> MigrationPlan:
+    def plan_schema(
+        self, text: str, *, allow_data_loss: bool = False, convert: bool = False
+    ) -> MigrationPlan:
         """The steps to a schema from the text of the one in force."""
         arguments.require_text("text", text)
         accepted = accept_schema(load_catalog(self.schema)).schema
-        return plan_migration(accepted, load_catalog(text), allow_data_loss=allow_data_loss)
+        desired = load_catalog(text)
+        return plan_migration(accepted, desired, allow_data_loss=allow_data_loss, convert=convert)
 
-    def apply_schema(
+    def apply_schema(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,
         text: str,
         *,
@@ -286,10 +289,11 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
         key: str | None = None,
         if_schema: str | None = None,
         allow_data_loss: bool = False,
+        convert: bool = False,
         dry_run: bool = False,
     ) -> SchemaResult:
         """Bring a schema into force on this branch; the others keep theirs."""
-        plan = self.plan_schema(text, allow_data_loss=allow_data_loss)
+        plan = self.plan_schema(text, allow_data_loss=allow_data_loss, convert=convert)
         if dry_run:
             return SchemaResult(self.graph.uri, plan, None, self.version, is_dry=True)
         document = {
@@ -299,6 +303,8 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
             "key": arguments.require_optional_key(key),
             "if_schema": if_schema,
             "allow_data_loss": allow_data_loss,
+            # An older server refuses what it does not know.
+            **({"convert": True} if convert else {}),
         }
         found = self._write(("schema", "apply"), document, source=text)
         version = found["graph_manifest_version"]

@@ -426,7 +426,9 @@ class Branch(BranchReads, BranchMerges):
         """Join small fragments and extend the declared indexes to all rows, in one commit."""
         return optimize.optimize(self._session, self._stream)
 
-    def plan_schema(self, text: str, *, allow_data_loss: bool = False) -> MigrationPlan:
+    def plan_schema(
+        self, text: str, *, allow_data_loss: bool = False, convert: bool = False
+    ) -> MigrationPlan:
         """The plan of `apply_schema` with `dry_run`: its steps, and what entities contradict."""
         arguments.require_text("text", text)
         mode = self._session.resources.environment.mode
@@ -435,9 +437,10 @@ class Branch(BranchReads, BranchMerges):
             load_catalog(text, mode=mode),
             dialect=choose_plan_dialect(mode),
             allow_data_loss=allow_data_loss,
+            convert=convert,
         )
 
-    def apply_schema(
+    def apply_schema(  # noqa: PLR0913 — one keyword for each decision of the caller
         self,
         text: str,
         *,
@@ -445,18 +448,20 @@ class Branch(BranchReads, BranchMerges):
         key: str | None = None,
         if_schema: str | None = None,
         allow_data_loss: bool = False,
+        convert: bool = False,
         dry_run: bool = False,
     ) -> SchemaResult:
         """Bring a schema into force on this branch; the others keep theirs.
 
-        A text that declares nothing is refused, unless `allow_data_loss`. A call repeated with its
-        `key` does nothing, and answers with the commit of the first one. With `if_schema`, the
+        A text that declares nothing is refused, unless `allow_data_loss`; a type of a property that
+        is not a wider one, unless `convert`: then all values must survive it. A call repeated with
+        its `key` does nothing, and answers with the commit of the first one. With `if_schema`, the
         SHA-256 of a schema text, that text must be the one in force. A dry run answers with the
         plan, supported or not.
         """
         arguments.require_text("text", text)
         if dry_run:
-            plan = self.plan_schema(text, allow_data_loss=allow_data_loss)
+            plan = self.plan_schema(text, allow_data_loss=allow_data_loss, convert=convert)
             version = self.version
             return SchemaResult(self._session.uri, plan, None, version, is_dry=True)
         terms = build_terms(None, message=message, key=key)
@@ -467,6 +472,7 @@ class Branch(BranchReads, BranchMerges):
             expected=expected,
             shows_entities=partial(self._session.may_read, self.name),
             allow_data_loss=allow_data_loss,
+            convert=convert,
         )
         written = write(self._session, self._stream, operation, terms)
         record = written.record

@@ -198,7 +198,9 @@ class MutationOperation:
         )
         if not self.mutated.change:
             return None
-        request = Request(request.signature, self.mutated.reads, request.requires)
+        request = Request(
+            request.signature, self.mutated.reads, request.requires, budget.check_interrupts
+        )
         transaction = prepare_transaction(
             self.mutated.change, view, keys, staging=self._staging, request=request
         )
@@ -280,10 +282,12 @@ class MigrationOperation:
         expected: str | None = None,
         shows_entities: Callable[[], bool] = lambda: True,
         allow_data_loss: bool = False,
+        convert: bool = False,
     ) -> None:
         self._resources = resources
         self._source = source
         self._allow_data_loss = allow_data_loss
+        self._convert = convert
         self._expected = expected
         self._shows_entities = shows_entities
         self._catalog = load_catalog(source, mode=resources.environment.mode)
@@ -311,7 +315,11 @@ class MigrationOperation:
         dialect = choose_plan_dialect(self._resources.environment.mode)
         view = session.open_view(before)
         plan = plan_migration(
-            view.accepted, self._catalog, dialect=dialect, allow_data_loss=self._allow_data_loss
+            view.accepted,
+            self._catalog,
+            dialect=dialect,
+            allow_data_loss=self._allow_data_loss,
+            convert=self._convert,
         )
         # No entity contradicted it: it was committed.
         return replace(plan, is_checked=True)
@@ -344,6 +352,7 @@ class MigrationOperation:
             dialect=choose_plan_dialect(self._resources.environment.mode),
             shows_entities=self._shows_entities,
             allow_data_loss=self._allow_data_loss,
+            convert=self._convert,
         )
         return self._migrated.transaction
 

@@ -127,6 +127,7 @@ def apply_schema(graph: Graph, asked: SchemaApplyRequest) -> JsonObject:
         key=asked.key,
         if_schema=asked.if_schema,
         allow_data_loss=asked.allow_data_loss,
+        convert=asked.convert,
         dry_run=asked.dry_run,
     )
     return result.to_json()

@@ -9,6 +9,7 @@ these modules.
     view                a snapshot with its schema and tables, open for reading
     columns             the columns of a type in its table
     entity_ids          ids from keys, and generated ids
+    value_conversion    values of a property as another type keeps them
     hashing             hashes of texts
     id_predicates       the ids that conditions restrict an answer to
     pushdown            conditions to the SQL filter of a table

@@ -4,10 +4,11 @@ The column of a property is called `c` and the number of the property, as in `c7
 only thing about a property that never changes and is never given twice, so that a rename touches no
 table, and a property added under the name of a dropped one cannot meet the old one's values. A name
 in it would be that of its birth, which an accepted schema does not keep, and would mislead a reader
-of the table after a rename.
+of the table after a rename. A property whose values are converted to another type gets another
+column, as in `c7_2_i64`, and older versions of the table keep the one before.
 
-Columns stand in the order of those numbers: the order of names at the birth of a type, and whatever
-is added later at the end, where tables add columns.
+Columns are listed in the order of those numbers: the order of names at the birth of a type, then
+whatever is added later. A table has columns that were made by a conversion at its end.
 
 Every property column is nullable, whatever its property says. A soft drop leaves the column in the
 table, and later rows come without it; that a value is required is a rule of the schema in force, to
@@ -79,7 +80,7 @@ def build_table_shape(accepted: AcceptedSchema, type_key: TypeKey) -> TableShape
     """How the rows of a node or edge type lie in its table."""
     type_ = _get_table_type(accepted, type_key)
     ids = accepted.identities[type_key].property_ids
-    columns = {name: f"c{ids[name]}" for name in sorted(type_.properties)}
+    columns = {name: accepted.find_column(ids[name]) for name in sorted(type_.properties)}
     members = list_key_members(accepted, type_key.name, kind=type_key.kind)
     ends = (SOURCE_COLUMN, TARGET_COLUMN) if type_key.kind is TypeKind.EDGE else ()
     schema = pa.schema(

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from omnigraph.errors import StoredSchemaError
 from omnigraph.format_version import IR_VERSION
 from omnigraph.schema.accepted_schema import (
+    CONVERTED_COLUMNS,
     EDGE_KEYS,
     MERGE_RULES,
     SECTIONS,
@@ -35,6 +36,7 @@ from omnigraph.schema.catalog import (
     Property,
     Range,
 )
+from omnigraph.schema.converted_columns import is_column_of
 from omnigraph.schema.property_types import (
     EnumType,
     ListType,
@@ -46,7 +48,7 @@ from omnigraph.schema.property_types import (
 )
 from omnigraph.schema.schema_shape import MEMBER_CONSTRAINTS, JsonObject, canonicalize_catalog
 
-_KNOWN_FEATURES = frozenset({SYSTEM_COLUMNS, EDGE_KEYS, MERGE_RULES})
+_KNOWN_FEATURES = frozenset({SYSTEM_COLUMNS, EDGE_KEYS, MERGE_RULES, CONVERTED_COLUMNS})
 _CONSTRAINT_KINDS = {shown: kind for kind, shown in MEMBER_CONSTRAINTS.items()}
 _Json = Any  # a JSON value of any shape, checked where it is read
 
@@ -70,6 +72,10 @@ def decode_accepted(document: JsonObject) -> AcceptedSchema:
             aliases={
                 _require_number(old): _require_number(new)
                 for old, new in document.get("aliases", ())
+            },
+            columns={
+                _require_number(number): _require_text(column)
+                for number, column in document.get("columns", ())
             },
         )
         _require_sound_identities(accepted)
@@ -122,6 +128,16 @@ def _require_sound_identities(accepted: AcceptedSchema) -> None:
         raise _InvalidDocumentError("identities overlap or are unused")
     if not set(accepted.aliases.values()) <= set(given) - set(accepted.aliases):
         raise _InvalidDocumentError("a former identity leads to nothing")
+    properties = {
+        number
+        for key, identity in accepted.identities.items()
+        if key.kind is not TypeKind.INTERFACE
+        for number in identity.property_ids.values()
+    }
+    if not all(
+        each in properties and is_column_of(each, c) for each, c in accepted.columns.items()
+    ):
+        raise _InvalidDocumentError("a column belongs to no property")
 
 
 def _require_known_members(catalog: Catalog) -> None:

@@ -20,11 +20,13 @@ from omnigraph.schema.catalog import (
     NodeType,
     Property,
 )
+from omnigraph.schema.converted_columns import name_first_column
 from omnigraph.schema.schema_shape import JsonObject, encode_shape, hash_document
 
 SYSTEM_COLUMNS = "system-columns"
 EDGE_KEYS = "edge-keys"
 MERGE_RULES = "merge-rules"
+CONVERTED_COLUMNS = "converted-columns"
 
 DeclaredType = InterfaceType | NodeType | EdgeType
 
@@ -69,7 +71,8 @@ class AcceptedSchema:
     """A canonical catalog (everything sorted by name) with the identity of each type in it.
 
     `aliases` are the numbers that types and properties had on branches that were merged into this
-    one, each with the number that it has here.
+    one, each with the number that it has here. `columns` are those of properties, by number, whose
+    values were converted to another type; all others are in the columns that they were born with.
     """
 
     domain: str
@@ -77,6 +80,7 @@ class AcceptedSchema:
     catalog: Catalog
     identities: Mapping[TypeKey, TypeIdentity]
     aliases: Mapping[int, int] = field(default_factory=dict)
+    columns: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -90,11 +94,17 @@ class AcceptedSchema:
         constraints = (type_.constraints for types in (nodes, edges) for type_ in types)
         if has_rules or any(each.together for each in constraints):
             found.add(MERGE_RULES)
+        if self.columns:
+            found.add(CONVERTED_COLUMNS)
         return tuple(sorted(found))
 
     def find_property_id(self, owner: TypeKey, name: str) -> int | None:
         """The number of a property, or None when the type has no such property."""
         return self.identities[owner].property_ids.get(name)
+
+    def find_column(self, number: int) -> str:
+        """The column that holds the values of a property."""
+        return self.columns.get(number) or name_first_column(number)
 
     def to_json(self) -> JsonObject:
         """The document a graph keeps; references carry both number and name."""
@@ -105,6 +115,7 @@ class AcceptedSchema:
             "next_identity_id": self.next_identity_id,
             # Most graphs have none: their documents do not mention them.
             **({"aliases": list(map(list, sorted(self.aliases.items())))} if self.aliases else {}),
+            **({"columns": list(map(list, sorted(self.columns.items())))} if self.columns else {}),
             **_encode_with_identities(self),
         }
 

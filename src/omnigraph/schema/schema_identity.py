@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 from omnigraph.ids import generate_ulid
@@ -29,7 +29,10 @@ from omnigraph.schema.accepted_schema import (
     types_of,
 )
 from omnigraph.schema.catalog import Catalog, InterfaceType
+from omnigraph.schema.converted_columns import name_first_column, name_next_column
+from omnigraph.schema.property_types import ValueType
 from omnigraph.schema.schema_shape import canonicalize_catalog
+from omnigraph.schema.type_conversions import are_stored_alike
 
 __all__ = [
     "Acceptance",
@@ -115,7 +118,7 @@ def number_schema(
         key: TypeIdentity(ids[key], incarnations.get(key), properties[key]) for key in types
     }
     beyond = next(numbers)
-    return AcceptedSchema(
+    numbered = AcceptedSchema(
         domain=accepted.domain,
         # A jump over numbers that none was given from is not made.
         next_identity_id=accepted.next_identity_id if beyond == numbers_from else beyond,
@@ -123,6 +126,30 @@ def number_schema(
         identities=identities,
         aliases=_select_living_aliases(accepted.aliases, identities),
     )
+    return replace(numbered, columns=_choose_columns(accepted, numbered))
+
+
+def _choose_columns(old: AcceptedSchema, new: AcceptedSchema) -> dict[int, str]:
+    """The columns of properties that were converted before, or are converted now."""
+    before, columns = dict(_iter_stored_types(old)), dict[int, str]()
+    for number, value in _iter_stored_types(new):
+        if number not in before:
+            continue
+        column = old.find_column(number)
+        if not are_stored_alike(before[number], value):
+            column = name_next_column(number, value, column)
+        if column != name_first_column(number):
+            columns[number] = column
+    return columns
+
+
+def _iter_stored_types(accepted: AcceptedSchema) -> Iterator[tuple[int, ValueType]]:
+    """The number and the type of every property that has a column."""
+    for key, type_ in types_of(accepted.catalog):
+        ids = accepted.identities[key].property_ids
+        if key.kind is not TypeKind.INTERFACE:
+            for declared in properties_of(type_):
+                yield ids[declared.name], declared.type.value
 
 
 def _select_living_aliases(

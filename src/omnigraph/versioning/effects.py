@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar, assert_never
 import pyarrow as pa
 
 from omnigraph.errors import ConflictError
+from omnigraph.storage.tables.added_columns import ConvertedColumn
 from omnigraph.storage.tables.pins import Pin, Staged
 from omnigraph.versioning.id_sets import EMPTY, IdSet
 
@@ -83,6 +84,14 @@ class AddColumns:
 
 
 @dataclass(frozen=True, slots=True)
+class ConvertColumns:
+    """Columns at the end of a table whose values are made of those of others, which stay."""
+
+    type_key: str
+    columns: tuple[ConvertedColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Register:
     """A type that starts with a table made for it."""
 
@@ -127,7 +136,16 @@ class Maintain:
 
 
 Effect: TypeAlias = (
-    Append | Replace | Overwrite | AddColumns | Adopt | Register | Drop | Rename | Maintain
+    Append
+    | Replace
+    | Overwrite
+    | AddColumns
+    | ConvertColumns
+    | Adopt
+    | Register
+    | Drop
+    | Rename
+    | Maintain
 )
 
 
@@ -168,6 +186,9 @@ class TableStore(Protocol):
 
     def add_columns(self, pin: Pin, schema: pa.Schema) -> Pin:
         """A version with more columns."""
+
+    def convert_columns(self, pin: Pin, columns: Sequence[ConvertedColumn]) -> Pin:
+        """A version with more columns, made of others."""
 
     def forget_unpublished(self) -> None:
         """Forget files that were written for writes under way: they may be removed."""
@@ -376,7 +397,7 @@ def _apply_register(effect: Register, pin: Pin | None) -> Pin:
 
 
 def _create_version(
-    effect: Append | Replace | Overwrite | AddColumns | Adopt | Maintain,
+    effect: Append | Replace | Overwrite | AddColumns | ConvertColumns | Adopt | Maintain,
     pin: Pin,
     tables: TableStore,
 ) -> Pin:
@@ -390,6 +411,8 @@ def _create_version(
             return tables.overwrite(pin, _select_staged(effect.new))
         case AddColumns():
             return tables.add_columns(pin, effect.schema)
+        case ConvertColumns():
+            return tables.convert_columns(pin, effect.columns)
         case Adopt():
             return _apply_adopt(effect, pin)
         case Maintain():

@@ -83,6 +83,9 @@ class SchemaApplyRequest(Request):
     allow_data_loss: bool = Field(
         False, description="Whether a schema without types may drop all of them."
     )
+    convert: bool = Field(
+        False, description="Whether properties may get types that are not wider ones."
+    )
     branch: str | None = None
     message: str | None = None
     key: str | None = None

@@ -1,9 +1,10 @@
 """Applies schemas to tables: the first one of a graph, and every one that replaces it.
 
 A migration is a commit like any other. Added properties are nullable columns at the end of their
-table, added types are empty tables; everything else changes nothing but the schema that the commit
-names. Rules that are added or narrowed are checked on all entities first, and the commit depends on
-them. Other branches keep the schema they have.
+table, and so are those whose values are converted to another type; added types are empty tables.
+Everything else changes nothing but the schema that the commit names. Rules that are added or
+narrowed are checked on all entities first, and the commit depends on them. Other branches keep the
+schema they have.
 """
 
 from __future__ import annotations
@@ -17,15 +18,24 @@ import pyarrow as pa
 
 from omnigraph.errors import ConflictError, MigrationUnsupportedError
 from omnigraph.rows.columns import build_table_shape
+from omnigraph.rows.value_conversion import convert_values
 from omnigraph.rows.view import View, table_types_of
 from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKey
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.migration import DataCheck, MigrationPlan, PlanDialect, plan_migration
 from omnigraph.schema.schema_identity import accept_schema
 from omnigraph.storage.objects import layout
+from omnigraph.storage.tables.added_columns import ConvertedColumn
 from omnigraph.storage.tables.lance_tables import Tables
 from omnigraph.storage.tables.pins import Pin
-from omnigraph.versioning.effects import AddColumns, Drop, Effect, Register, Rename
+from omnigraph.versioning.effects import (
+    AddColumns,
+    ConvertColumns,
+    Drop,
+    Effect,
+    Register,
+    Rename,
+)
 from omnigraph.versioning.footprint import WHOLE, ReadSet
 from omnigraph.versioning.log_snapshot import Snapshot
 from omnigraph.versioning.record import MAIN, NO_SIGNATURE, Signature
@@ -124,13 +134,16 @@ def build_migration(  # noqa: PLR0913 — one keyword for each thing it works wi
     dialect: PlanDialect = "omnigraph",
     shows_entities: Callable[[], bool] = lambda: True,
     allow_data_loss: bool = False,
+    convert: bool = False,
 ) -> Migration:
     """The write that brings a schema text into force on the branch of a view.
 
     The text in force gives no write; one that differs from it in comments or layout only gives a
     write without steps. A refusal names entities only to those who may read them.
     """
-    plan = plan_on_data(view, text.catalog, dialect=dialect, allow_data_loss=allow_data_loss)
+    plan = plan_on_data(
+        view, text.catalog, dialect=dialect, allow_data_loss=allow_data_loss, convert=convert
+    )
     if plan.schema is None or plan.violations:
         shown = plan if shows_entities() else plan.without_examples()
         raise MigrationUnsupportedError(shown.refusal or "the schema cannot be brought into force")
@@ -158,12 +171,14 @@ def plan_on_data(
     *,
     dialect: PlanDialect = "omnigraph",
     allow_data_loss: bool = False,
+    convert: bool = False,
 ) -> MigrationPlan:
     """The plan from the schema of a view, with what its entities contradict."""
     plan = plan_migration(
         view.accepted,
         desired,
         allow_data_loss=allow_data_loss,
+        convert=convert,
         numbers_from=choose_first_number(view.snapshot, view.accepted),
         dialect=dialect,
     )
@@ -173,9 +188,11 @@ def plan_on_data(
     types, old_keys = table_types_of(schema.catalog), _index_tabled_types(view.accepted)
 
     def open_type(owner: TypeKey) -> CheckedType:
-        table = view.open_table(old_keys[schema.identities[owner].id])
-        shape = build_table_shape(schema, owner)
-        return CheckedType(types[owner], shape, partial(read_needed, table, schema=shape.schema))
+        old_key = old_keys[schema.identities[owner].id]
+        table, shape = view.open_table(old_key), build_table_shape(schema, owner)
+        sources = index_converted_columns(view.accepted, old_key, schema, owner)
+        read = partial(read_needed, table, schema=shape.schema, sources=sources)
+        return CheckedType(types[owner], shape, read, sources)
 
     violations = check_existing_data(plan.checks, open_type)
     return replace(plan, violations=violations, is_checked=True)
@@ -219,9 +236,8 @@ def build_schema_effects(
             if type_key not in elsewhere:
                 yield Register(str(type_key), create_type_table(new, type_key, tables))
             continue
-        added = _list_added_columns(old, old_key, new, type_key)
-        if added and type_key not in elsewhere:
-            yield AddColumns(str(old_key), pa.schema(added))
+        if type_key not in elsewhere:
+            yield from _build_column_effects(old, old_key, new, type_key)
         if old_key != type_key:
             yield Rename(str(old_key), str(type_key))
 
@@ -231,11 +247,34 @@ def _index_tabled_types(accepted: AcceptedSchema) -> dict[int, TypeKey]:
     return {accepted.identities[type_key].id: type_key for type_key in types}
 
 
-def _list_added_columns(
+def _build_column_effects(
     old: AcceptedSchema, old_key: TypeKey, new: AcceptedSchema, type_key: TypeKey
-) -> list[pa.Field]:
-    known = set(build_table_shape(old, old_key).schema.names)
-    return [field for field in build_table_shape(new, type_key).schema if field.name not in known]
+) -> Iterator[Effect]:
+    """The columns that a table gets: those that are made of others, and empty ones."""
+    sources = index_converted_columns(old, old_key, new, type_key)
+    known = {*build_table_shape(old, old_key).schema.names, *sources}
+    fields = build_table_shape(new, type_key).schema
+    if sources:
+        converted = (
+            ConvertedColumn(
+                source, fields.field(name), partial(convert_values, target=fields.field(name).type)
+            )
+            for name, source in sources.items()
+        )
+        yield ConvertColumns(str(old_key), tuple(converted))
+    added = [field for field in fields if field.name not in known]
+    if added:
+        yield AddColumns(str(old_key), pa.schema(added))
+
+
+def index_converted_columns(
+    old: AcceptedSchema, old_key: TypeKey, new: AcceptedSchema, type_key: TypeKey
+) -> dict[str, str]:
+    """The columns of a type that hold converted values, with those of what they are made."""
+    before = old.identities[old_key].property_ids.values()
+    continued = set(before).intersection(new.identities[type_key].property_ids.values())
+    columns = {new.find_column(each): old.find_column(each) for each in sorted(continued)}
+    return {after: column for after, column in columns.items() if after != column}
 
 
 def create_type_table(accepted: AcceptedSchema, type_key: TypeKey, tables: Tables) -> Pin:

@@ -79,7 +79,7 @@ class Both:
     def migrate(self, branch: str, schema: str) -> None:
         self._write(
             branch,
-            lambda: self.branch(branch).apply_schema(schema),
+            lambda: self.branch(branch).apply_schema(schema, convert=True),
             lambda: self.model.migrate(branch, load_catalog(schema)),
         )
 

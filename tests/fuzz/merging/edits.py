@@ -79,6 +79,14 @@ TIGHTENED: tuple[Edit, ...] = (
     Reword("since: Date?\n}\nedge Leads", "since: Date\n}\nedge Leads"),
 )
 RELAXED = tuple(Reword(each.new, each.old) for each in TIGHTENED if isinstance(each, Reword))
+# Their values, whole numbers of a few digits, survive each of them.
+RETYPED: tuple[Edit, ...] = (
+    Reword("age: I32?", "age: I64?"),
+    Reword("age: I64?", "age: F64?"),
+    Reword("age: F64?", "age: I32?"),
+    Reword("lat: F32?", "lat: F64?"),
+    Reword("lat: F64?", "lat: F32?"),
+)
 ADDITIONS: tuple[Edit, ...] = (
     AddProperty("Team", "size: I64?"),
     AddProperty("Team", "motto: String?"),
@@ -104,6 +112,7 @@ EDITS: tuple[Edit, ...] = (
     DropType("Likes"),
     *TIGHTENED,
     *RELAXED,
+    *RETYPED,
 )
 
 

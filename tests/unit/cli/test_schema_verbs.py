@@ -33,13 +33,18 @@ def test_an_unsupported_plan_exits_with_0_and_cannot_be_applied(
     run: Run, answer: Answer, store: Path
 ) -> None:
     new = store.parent / "new.pg"
-    new.write_text(SCHEMA.replace("I32?", "I64?"))
+    new.write_text(SCHEMA.replace("I32?", "U32?"))
     assert answer("schema", "plan", "--store", store, "--schema", new)["supported"] is False
     refused = run("schema", "apply", store, "--schema", new)
     assert refused.exit_code == 1
     assert "OG-MF-106" in refused.stderr
+    assert "--convert" in refused.stderr
     assert refused.stdout == ""
     assert answer("schema", "show", store) == {"schema_source": SCHEMA}
+    planned = answer("schema", "plan", "--store", store, "--schema", new, "--convert")
+    assert [step["kind"] for step in planned["steps"]] == ["convert_property"]
+    answer("schema", "apply", store, "--schema", new, "--convert")
+    assert answer("schema", "show", store) == {"schema_source": new.read_text()}
 
 
 def test_a_plan_is_of_a_graph_or_of_a_file(run: Run, store: Path) -> None:

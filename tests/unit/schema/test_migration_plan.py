@@ -49,10 +49,10 @@ def test_within_a_type_the_steps_have_a_fixed_order() -> None:
     old = "node Old { a: I32?  b: I32?  c: I32?  z: I32? }"
     new = (
         'node City @rename_from("Old") @description("d") @pii'
-        ' { y: I32? @rename_from("z")  a: I64?  b: I32? @index  n: I32? }'
+        ' { y: I32? @rename_from("z")  a: [I32]?  b: I32? @index  n: I32? }'
     )
     annotation = "adding, removing or changing the annotation @pii is not supported"
-    retyped = "changing property type from I32? to I64? is not supported; add a new property"
+    retyped = "changing property type from I32? to [I32]? is not supported; add a new property"
     assert [str(step) for step in plan(old, new).steps] == [
         "rename node:Old to City",
         'update the metadata of node:City: @description("d")',
@@ -82,7 +82,7 @@ def test_a_change_without_a_step_is_unsupported() -> None:
 
 
 def test_applying_fails_with_the_first_unsupported_change() -> None:
-    found = plan(city("a: I32?  b: I32?"), city("a: I64?  b: I64?  c: I32?"))
+    found = plan(city("a: I32?  b: I32?"), city("a: [I32]?  b: [I32]?  c: I32?"))
     assert found.refusal is not None
     assert found.refusal.startswith("[OG-MF-106] node:City.a: changing property type")
     uncoded = plan(city("a: I32? @index"), city("a: I32?"), "reference")
@@ -194,7 +194,7 @@ def test_every_change_of_a_rule_has_its_json_form() -> None:
 
 
 def test_an_unsupported_step_has_a_code_only_when_there_is_one() -> None:
-    [coded] = plan(city("a: I32?"), city("a: I64?")).to_json()["steps"]
+    [coded] = plan(city("a: I32?"), city("a: [I32]?")).to_json()["steps"]
     assert (coded["kind"], coded["entity"], coded["code"]) == (
         "unsupported_change",
         "node:City.a",

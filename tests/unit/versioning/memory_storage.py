@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.storage.objects.layout import Entry
+from omnigraph.storage.tables.added_columns import ConvertedColumn
 from omnigraph.storage.tables.pins import Pin, Staged, format_version
 
 FANOUT = 4
@@ -149,6 +150,25 @@ class MemoryTables:
         version = self.versions[pin.path, pin.version]
         wider = pa.schema([*version.schema, *schema])
         return self._next(pin, wider, version.fragments, [])
+
+    def convert_columns(self, pin: Pin, columns: Sequence[ConvertedColumn]) -> Pin:
+        version = self.versions[pin.path, pin.version]
+
+        def widen(row: Row) -> Row:
+            made = {
+                each.field.name: each.convert(
+                    pa.array([row[each.source]], version.schema.field(each.source).type)
+                )[0].as_py()
+                for each in columns
+            }
+            return row | made
+
+        fragments = {
+            number: {at: widen(row) for at, row in rows.items()}
+            for number, rows in version.fragments.items()
+        }
+        wider = pa.schema([*version.schema, *(each.field for each in columns)])
+        return self._next(pin, wider, fragments, [])
 
     def plan_compaction(self, pin: Pin) -> MemoryCompaction | None:
         fragments = self.versions[pin.path, pin.version].fragments

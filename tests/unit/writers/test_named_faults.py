@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.errors import AmbiguousUpdateError, ValueFaultError
+from omnigraph.errors import AmbiguousUpdateError, ValueFaultError, WriteRefusedError
 from unit.writers.merge.merge_world import new_graph
 
 SCHEMA = "node P { k: String @key  a: F64? }"
@@ -36,3 +36,21 @@ def test_different_times_of_one_day_are_shown_with_their_times() -> None:
         graph.branch().mutate(text, params={"rows": rows})
     assert "'2020-01-01T10:00:00.000Z'" in str(caught.value)
     assert "'2020-01-01T11:00:00.000Z'" in str(caught.value)
+
+
+def test_values_that_are_not_unique_are_shown_as_json_has_them() -> None:
+    schema = (
+        "node P { k: String @key  at: DateTime? @unique  day: Date?  n: I32?  @unique(day, n) }"
+    )
+    with new_graph(schema=schema) as graph:
+        main = graph.branch()
+        row = {"k": "a", "at": "2020-01-01T10:00:00Z", "day": "2020-01-02", "n": 7}
+        main.load([row], type="P", mode="append")
+        with pytest.raises(WriteRefusedError) as caught:
+            main.load([row | {"k": "b"}], type="P", mode="append")
+        assert "P.at: 2020-01-01T10:00:00.000Z" in str(caught.value)
+        assert "P.(day, n): 2020-01-02, 7" in str(caught.value)
+        main.apply_schema(schema.replace(" @unique(day, n)", "").replace(" @unique", ""))
+        main.load([row | {"k": "b"}], type="P", mode="append")
+        [violation, _] = main.plan_schema(schema).violations
+        assert "'a' (2020-01-01T10:00:00.000Z)" in violation.message

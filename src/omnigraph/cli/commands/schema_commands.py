@@ -28,6 +28,7 @@ from omnigraph.cli.shared_options import (
     KEY,
     MAIN_BRANCH,
     POSITIONAL_URI,
+    split_typed_path,
 )
 from omnigraph.cli.views import print_diagnostics, print_json, print_lines
 from omnigraph.cli.views.answer_views import Applied, Fields, SchemaPlan, show
@@ -50,6 +51,13 @@ class DesiredSchema:
         typer.Option(
             "--allow-data-loss",
             help="Let a schema without types drop all of them; other drops need no permission.",
+        ),
+    ] = False
+    converts: Annotated[
+        bool,
+        typer.Option(
+            "--convert",
+            help="Let properties get types that are not wider ones, if every value survives it.",
         ),
     ] = False
 
@@ -108,8 +116,8 @@ def infer(
 
 def _split_source(source: str) -> tuple[str, str]:
     """The type and the path of `Person=people.csv`; a path alone names the type by its file."""
-    name, sign, path = source.rpartition("=")
-    if sign and "/" not in name:
+    name, path = split_typed_path(source)
+    if name is not None:
         return name, path
     words = re.split(r"[^A-Za-z0-9]+", Path(source).name.partition(".")[0])
     return "".join(word[:1].upper() + word[1:] for word in words), source
@@ -150,7 +158,9 @@ def plan(
         address = scope.resolve_address(uri, otherwise="a schema file with --from")
         with open_graph(scope, address) as graph:
             planned = graph.branch(branch).plan_schema(
-                read_schema_text(desired.path), allow_data_loss=desired.allows_data_loss
+                read_schema_text(desired.path),
+                allow_data_loss=desired.allows_data_loss,
+                convert=desired.converts,
             )
     _print_remarks(planned)
     show(SchemaPlan(address, planned), is_json=is_json)
@@ -176,7 +186,11 @@ def apply(  # noqa: PLR0913 — one parameter for each option
         target = graph.branch(branch)
         with guard_write(target):
             result = target.apply_schema(
-                text, key=key, allow_data_loss=desired.allows_data_loss, dry_run=is_dry_run
+                text,
+                key=key,
+                allow_data_loss=desired.allows_data_loss,
+                convert=desired.converts,
+                dry_run=is_dry_run,
             )
         if result.commit is not None:
             outcome = f"commit {result.commit.id} was written"
@@ -188,7 +202,12 @@ def _plan_from_files(old_path: Path, desired: DesiredSchema) -> MigrationPlan:
     from omnigraph.schema import accept_schema, plan_migration
 
     old, new = read_schema_catalog(old_path), read_schema_catalog(desired.path)
-    return plan_migration(accept_schema(old).schema, new, allow_data_loss=desired.allows_data_loss)
+    return plan_migration(
+        accept_schema(old).schema,
+        new,
+        allow_data_loss=desired.allows_data_loss,
+        convert=desired.converts,
+    )
 
 
 def _print_remarks(planned: MigrationPlan) -> None:

@@ -23,6 +23,7 @@ from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.schema.converted_columns import find_previous_column
 from omnigraph.storage.objects import layout
 from omnigraph.storage.objects.object_store import Objects
 from omnigraph.storage.tables.blob_columns import is_blob
@@ -212,8 +213,13 @@ class ChangeSetCheck:
         known = set(self._tables.open(step.before).schema.names)
         for column in new.schema.names:
             if column not in known:
-                values = new.scan(columns=[column])[column]
-                if values.null_count < len(values):
+                source = find_previous_column(column, known)
+                rows = new.scan(columns=[column] if source is None else [column, source])
+                if source is not None:
+                    if compare_columns(rows[source], rows[column]).any():
+                        message = f"column {column} does not hold the values of {source}"
+                        self._problems.add(KIND, step.where, message)
+                elif rows[column].null_count < rows.num_rows:
                     message = f"column {column} is new and is not empty"
                     self._problems.add(KIND, step.where, message)
 

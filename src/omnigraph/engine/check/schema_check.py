@@ -9,7 +9,7 @@ from omnigraph.engine.check.check_problems import Problems
 from omnigraph.rows.view import table_types_of
 from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKey, properties_of, types_of
 from omnigraph.schema.identity_map import group_aliases
-from omnigraph.schema.property_types import EnumType, PropertyType
+from omnigraph.schema.property_types import EnumType, PropertyType, Scalar
 from omnigraph.storage.objects import layout
 from omnigraph.storage.objects.object_store import Objects
 from omnigraph.versioning.schema_store import Schemas, StoredSchema
@@ -52,11 +52,14 @@ class _IdMeaning:
     name: str
     content: str
     owners: frozenset[int] = frozenset()
+    # Whether what it holds may have been converted from another type, or to one.
+    is_convertible: bool = False
 
     def is_compatible_with(self, other: _IdMeaning) -> bool:
         """Whether two schemas can mean the same element, which may have been renamed."""
         is_same_owner = self.owners == other.owners or bool(self.owners & other.owners)
-        return self.content == other.content and is_same_owner
+        is_converted = self.is_convertible and other.is_convertible
+        return (self.content == other.content or is_converted) and is_same_owner
 
 
 class SchemaIds:
@@ -90,7 +93,10 @@ def _iter_meanings(accepted: AcceptedSchema) -> Iterator[tuple[int, _IdMeaning]]
         for declared in properties_of(type_):
             own = identity.property_ids[declared.name]
             meaning = _IdMeaning(
-                _format_path(key, declared.name), _describe_type(declared.type), frozenset(numbers)
+                _format_path(key, declared.name),
+                _describe_type(declared.type),
+                frozenset(numbers),
+                is_convertible=declared.type.scalar not in (None, Scalar.BLOB),
             )
             for number in (own, *sorted(former.get(own, ()))):
                 yield number, meaning

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from omnigraph.lang.diagnostics import Severity
@@ -24,6 +24,7 @@ from omnigraph.schema.accepted_schema import (
 )
 from omnigraph.schema.catalog import Catalog, NodeType
 from omnigraph.schema.identity_map import map_identities
+from omnigraph.schema.merging.merged_columns import merge_columns
 from omnigraph.schema.merging.merged_declarations import (
     DeclarationMerger,
     DroppedElement,
@@ -151,13 +152,14 @@ def _number_merged_schema(
     numbering = _Numbering(sides, catalog, by_key, count(first), kept_from)
     identities = {key: numbering.assign_identity(key) for key, _ in types_of(catalog)}
     last = next(numbering.numbers)
-    return AcceptedSchema(
+    merged = AcceptedSchema(
         domain=ours.domain,
         next_identity_id=beyond if last == first else last,
         catalog=canonicalize_catalog(catalog),
         identities=identities,
         aliases=numbering.aliases,
     )
+    return replace(merged, columns=merge_columns(merged, ours, theirs))
 
 
 @dataclass(frozen=True)

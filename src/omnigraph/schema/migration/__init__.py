@@ -17,6 +17,7 @@ equal schemas give no steps; a change without a step of its own is reported as u
 
 from omnigraph.schema.migration.data_checks import (
     EXAMPLES_MAX,
+    Convertible,
     DataCheck,
     DataRule,
     DataViolation,
@@ -56,6 +57,7 @@ from omnigraph.schema.migration.migration_steps import (
     UnsupportedChange,
     UpdatePropertyMetadata,
     UpdateTypeMetadata,
+    WidenProperty,
 )
 from omnigraph.schema.migration.step_documents import describe_step
 from omnigraph.schema.migration.written_constraints import WrittenConstraint
@@ -70,6 +72,7 @@ __all__ = [
     "ChangeConstraint",
     "ChangeImplements",
     "ConvertProperty",
+    "Convertible",
     "DataCheck",
     "DataRule",
     "DataViolation",
@@ -94,6 +97,7 @@ __all__ = [
     "UnsupportedChange",
     "UpdatePropertyMetadata",
     "UpdateTypeMetadata",
+    "WidenProperty",
     "WrittenConstraint",
     "describe_step",
     "list_data_checks",

@@ -14,6 +14,7 @@ from omnigraph.schema.migration.migration_steps import (
     ConvertProperty,
     Step,
     TightenProperty,
+    WidenProperty,
 )
 from omnigraph.schema.migration.written_constraints import WrittenConstraint
 from omnigraph.schema.property_types import EnumType
@@ -41,13 +42,20 @@ class OneOf:
 
 
 @dataclass(frozen=True, slots=True)
+class Convertible:
+    """Every value of the property survives a conversion to its new type, and the way back."""
+
+    property: str
+
+
+@dataclass(frozen=True, slots=True)
 class Unique:
     """No two entities share the values of the members."""
 
     members: tuple[str, ...]
 
 
-DataRule: TypeAlias = Required | OneOf | Range | Check | Unique | Cardinality
+DataRule: TypeAlias = Required | OneOf | Convertible | Range | Check | Unique | Cardinality
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +131,8 @@ def _iter_checks(steps: Iterable[Step]) -> Iterator[DataCheck]:
                 yield DataCheck(step.code, owner, Required(name), step)
             case ConvertProperty(owner, name, _, EnumType() as enum):
                 yield DataCheck(step.code or "", owner, OneOf(name, enum), step)
+            case WidenProperty(owner, name) | ConvertProperty(owner, name) if step.code is not None:
+                yield DataCheck(step.code, owner, Convertible(name), step)
             case AddConstraint(owner, constraint, True) | ChangeConstraint(
                 owner, _, constraint, True
             ):

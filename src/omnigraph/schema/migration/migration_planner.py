@@ -121,10 +121,13 @@ def plan_migration(
     desired: Catalog,
     *,
     allow_data_loss: bool = False,
+    convert: bool = False,
     numbers_from: int | None = None,
     dialect: PlanDialect = "omnigraph",
 ) -> MigrationPlan:
     """The steps from the accepted schema to a desired catalog; equal schemas give none.
+
+    `convert` allows types that are not wider ones.
 
     The dialect "reference" refuses what the reference refuses, whatever entities there are.
 
@@ -139,7 +142,7 @@ def plan_migration(
     elif is_emptied and not allow_data_loss:
         steps = (_refuse_empty_schema(accepted),)
     else:
-        steps = tuple(plan_steps(accepted, evolution.schema, dialect=dialect))
+        steps = tuple(plan_steps(accepted, evolution.schema, dialect=dialect, convert=convert))
     is_supported = not any(isinstance(step, UnsupportedChange) for step in steps)
     return MigrationPlan(
         steps=steps,
@@ -172,22 +175,28 @@ def _plan_unresolved(findings: tuple[Finding, ...]) -> Iterator[Step]:
 
 
 def plan_steps(
-    old: AcceptedSchema, new: AcceptedSchema, *, dialect: PlanDialect = "omnigraph"
+    old: AcceptedSchema,
+    new: AcceptedSchema,
+    *,
+    dialect: PlanDialect = "omnigraph",
+    convert: bool = False,
 ) -> list[Step]:
     """The steps from one schema to another one that was made from it."""
-    steps = [step for kind in TypeKind for step in _plan_kind(kind, old, new, dialect)]
+    steps: list[Step] = []
+    for kind in TypeKind:
+        steps += _plan_kind(kind, old, new, dialect=dialect, convert=convert)
     if not steps and old.catalog != new.catalog:
         steps.append(UnsupportedChange("schema", "unclassified semantic change"))
     return steps
 
 
 def _plan_kind(
-    kind: TypeKind, old: AcceptedSchema, new: AcceptedSchema, dialect: PlanDialect
+    kind: TypeKind, old: AcceptedSchema, new: AcceptedSchema, *, dialect: PlanDialect, convert: bool
 ) -> Iterator[Step]:
     before, after = dict(iter_type_versions(old, kind)), dict(iter_type_versions(new, kind))
     for identity, side in after.items():
         if identity in before:
-            pair = TypePair(before[identity], side)
+            pair = TypePair(before[identity], side, convert)
             for plan in _RULES[dialect]:
                 yield from plan(pair)
         else:

@@ -16,6 +16,7 @@ from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.catalog import AnnotationValue, MergeRule
 from omnigraph.schema.migration.written_constraints import WrittenConstraint
 from omnigraph.schema.property_types import EnumType, PropertyType, ValueType
+from omnigraph.schema.type_conversions import may_lose_values
 
 EMPTY_SCHEMA = "OG-DS-106"
 REQUIRED_PROPERTY = "OG-MF-103"
@@ -183,8 +184,8 @@ class TightenProperty:
 
 
 @dataclass(frozen=True, slots=True)
-class ConvertProperty:
-    """The values of a property stay and get another type, nullability aside."""
+class WidenProperty:
+    """A property gets a type that holds its values, which are written to another column."""
 
     owner: TypeKey
     name: str
@@ -194,7 +195,29 @@ class ConvertProperty:
     @property
     def code(self) -> str | None:
         """The code of an entity that contradicts the step; None if none can."""
-        return VALUES if isinstance(self.new, EnumType) else None
+        return VALUES if may_lose_values(self.old, self.new) else None
+
+    def __str__(self) -> str:
+        return f"widen {self.owner}.{self.name} from {self.old} to {self.new}"
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertProperty:
+    """The values of a property stay and get another type, nullability aside.
+
+    Texts stay where they are, other values are written to another column.
+    """
+
+    owner: TypeKey
+    name: str
+    old: ValueType
+    new: ValueType
+
+    @property
+    def code(self) -> str | None:
+        """The code of an entity that contradicts the step; None if none can."""
+        is_enum = isinstance(self.old, EnumType) and not isinstance(self.new, EnumType)
+        return None if is_enum else VALUES
 
     def __str__(self) -> str:
         return f"convert {self.owner}.{self.name} from {self.old} to {self.new}"
@@ -345,6 +368,7 @@ Step = (
     | ExtendEnum
     | RelaxProperty
     | TightenProperty
+    | WidenProperty
     | ConvertProperty
     | AddIndex
     | AddConstraint

@@ -26,8 +26,9 @@ from omnigraph.schema.migration.migration_steps import (
     UnsupportedChange,
     UpdatePropertyMetadata,
     UpdateTypeMetadata,
+    WidenProperty,
 )
-from omnigraph.schema.property_types import PropertyType
+from omnigraph.schema.property_types import PropertyType, ValueType
 from omnigraph.schema.schema_shape import (
     JsonObject,
     encode_annotations,
@@ -96,6 +97,7 @@ def _describe_property_step(
     | ExtendEnum
     | RelaxProperty
     | TightenProperty
+    | WidenProperty
     | ConvertProperty
     | UpdatePropertyMetadata
     | DropProperty,
@@ -115,9 +117,10 @@ def _describe_property_step(
             return _describe_owner("relax_property", owner, name)
         case TightenProperty(owner, name):
             return _describe_owner("tighten_property", owner, name)
+        case WidenProperty(owner, name, old, new):
+            return _describe_owner("widen_property", owner, name) | _describe_types(old, new)
         case ConvertProperty(owner, name, old, new):
-            types = {"from": encode_type(PropertyType(old)), "to": encode_type(PropertyType(new))}
-            return _describe_owner("convert_property", owner, name) | types
+            return _describe_owner("convert_property", owner, name) | _describe_types(old, new)
         case UpdatePropertyMetadata(owner, name, annotations):
             metadata = _describe_annotations(annotations)
             return _describe_owner("update_property_metadata", owner, name) | metadata
@@ -125,6 +128,10 @@ def _describe_property_step(
             return _describe_owner("drop_property", owner, name) | {"mode": mode}
         case _:
             assert_never(step)
+
+
+def _describe_types(old: ValueType, new: ValueType) -> JsonObject:
+    return {"from": encode_type(PropertyType(old)), "to": encode_type(PropertyType(new))}
 
 
 def _describe_owner(kind: str, owner: TypeKey, name: str | None = None) -> JsonObject:

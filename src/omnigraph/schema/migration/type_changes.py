@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
-from omnigraph.schema.accepted_schema import TypeKind
+from omnigraph.schema.accepted_schema import DeclaredType, TypeKind
 from omnigraph.schema.catalog import (
     AnnotationValue,
     EdgeType,
@@ -30,9 +31,11 @@ from omnigraph.schema.migration.migration_steps import (
     UnsupportedChange,
     UpdatePropertyMetadata,
     UpdateTypeMetadata,
+    WidenProperty,
 )
 from omnigraph.schema.migration.type_versions import TypePair, TypeVersion
 from omnigraph.schema.property_types import EnumType, Scalar, ScalarType, ValueType
+from omnigraph.schema.type_conversions import can_convert, is_widening, keeps_ids
 
 _METADATA = frozenset({"description", "instruction"})
 _Annotations = tuple[AnnotationValue, ...]
@@ -193,8 +196,9 @@ def _embed_identity_of(
 def _plan_retyped(pair: TypePair, old: Property, new: Property) -> Iterator[Step]:
     if old.type.value != new.type.value:
         step = _plan_converted(pair, new.name, old.type.value, new.type.value)
-        yield step or refuse_type(pair, old, new)
-        if step is None:
+        step = step or _plan_rewritten(pair, old, new)
+        yield step
+        if isinstance(step, UnsupportedChange):
             return
     if old.type.is_nullable and not new.type.is_nullable:
         yield TightenProperty(pair.key, new.name)
@@ -213,6 +217,36 @@ def _plan_converted(pair: TypePair, name: str, old: ValueType, new: ValueType) -
             return ConvertProperty(pair.key, name, old, new)
         case _:
             return None
+
+
+def _plan_rewritten(pair: TypePair, old: Property, new: Property) -> Step:
+    """The step between two types of which one column cannot hold the values of both."""
+    before, after = old.type.value, new.type.value
+    is_wider = is_widening(before, after)
+    if not is_wider and not can_convert(before, after):
+        return refuse_type(pair, old, new)
+    refuse = partial(UnsupportedChange, pair.format_entity(new.name), code=TYPE_CHANGE)
+    change = f"from {before} to {after}"
+    if new.name in _key_of(pair.new.type) and not keeps_ids(before, after):
+        return refuse(
+            f"changing the type of a key {change} is not supported, because ids would change"
+        )
+    if is_wider:
+        return WidenProperty(pair.key, new.name, before, after)
+    if not pair.may_convert:
+        return refuse(
+            f"changing the property type {change} converts every value; allow it"
+            " (--convert, convert=True), or add a new property"
+        )
+    if old.name != new.name:
+        return refuse(
+            f"converting {change} and a rename are two changes; apply one after the other"
+        )
+    return ConvertProperty(pair.key, new.name, before, after)
+
+
+def _key_of(type_: DeclaredType) -> tuple[str, ...]:
+    return () if isinstance(type_, InterfaceType) else type_.key or ()
 
 
 def refuse_type(pair: TypePair, old: Property, new: Property) -> UnsupportedChange:

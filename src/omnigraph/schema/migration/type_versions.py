@@ -41,10 +41,14 @@ class TypeVersion:
 
 @dataclass(frozen=True, slots=True)
 class TypePair:
-    """A type before and after the migration; `key` is its new name."""
+    """A type before and after the migration; `key` is its new name.
+
+    With `may_convert`, values may get a type that is not a wider one.
+    """
 
     old: TypeVersion
     new: TypeVersion
+    may_convert: bool = False
 
     @property
     def key(self) -> TypeKey:

@@ -11,6 +11,7 @@ imports Lance.
     lance_errors          failures of Lance as errors of ours
     blob_columns          binary columns as Lance stores them
     stored_rows           rows in the form that Lance writes
+    added_columns         columns at the end, null or made of others
     fragments             new fragments with unused ids, old fragments with deleted rows
     deletion_vectors      deleted rows per fragment
     fsync                 durability of the files that Lance writes

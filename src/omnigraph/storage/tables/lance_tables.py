@@ -19,11 +19,15 @@ import pyarrow as pa
 from lance import LanceDataset, LanceOperation
 from lance.dataset import Index as Segment
 from lance.fragment import FragmentMetadata, write_fragments
-from lance.schema import LanceSchema
 
-from omnigraph.errors import StorageRefusedError
 from omnigraph.storage.objects.object_store import open_objects
 from omnigraph.storage.tables import file_digests, fragment_compaction, table_indexes
+from omnigraph.storage.tables.added_columns import (
+    ConvertedColumn,
+    WidenedFragment,
+    append_fields,
+    write_converted_columns,
+)
 from omnigraph.storage.tables.blob_columns import (
     is_blob,
     make_blob_field,
@@ -54,7 +58,7 @@ from omnigraph.storage.tables.table_manifests import (
     references_of,
     sidecars_of,
 )
-from omnigraph.storage.tables.table_reader import Table, field_ids_of
+from omnigraph.storage.tables.table_reader import Table
 
 __all__ = [
     "Compacted",
@@ -254,22 +258,32 @@ class Tables:
         """The version with these nullable columns at the end, null in every row."""
         dataset = self._handles.get(pin)
         with translate_lance_errors("add_columns", pin.path):
-            for field in schema:
-                if not field.nullable or field.name in dataset.schema.names:
-                    reason = "has to be nullable" if not field.nullable else "is already there"
-                    raise StorageRefusedError("add_columns", pin.path, f"{field.name} {reason}")
-            wider = LanceSchema.from_pyarrow(
-                pa.schema([*dataset.schema, *to_stored_schema(schema)])
-            )
-            # Numbered from scratch, fields get their old ids only while none was ever dropped;
-            # another id would bind the column to the data of another one.
-            if field_ids_of(wider)[: len(dataset.schema)] != field_ids_of(dataset.lance_schema):
-                raise StorageRefusedError("add_columns", pin.path, "field ids would change")
+            wider = append_fields(dataset, schema, path=pin.path)
             fragments = [fragment.metadata for fragment in dataset.get_fragments()]
             operation = LanceOperation.Merge(fragments, wider, preserves_nullability=True)
         tip = self._commit(pin, operation)
         self._recent.record_version(tip, pin)
         return tip
+
+    def convert_columns(self, pin: Pin, columns: Sequence[ConvertedColumn]) -> Pin:
+        """The version with more columns at the end, whose values are made of those of others."""
+        dataset = self._handles.get(pin)
+        new = pa.schema([each.field for each in columns])
+        with translate_lance_errors("convert_columns", pin.path):
+            wider = append_fields(dataset, new, path=pin.path)
+            self._require_inputs(pin, dataset, dataset.fragment_ids())
+            seal = partial(self._seal_fragments, pin.path, new)
+            written: list[WidenedFragment] = []
+            try:
+                written.extend(write_converted_columns(dataset, columns, seal=seal))
+            except BaseException:
+                with suppress(Exception):
+                    self._remove([f"{pin.path}/data/{each.file}" for each in written])
+                raise
+            operation = LanceOperation.Merge(
+                [each.metadata for each in written], wider, preserves_nullability=True
+            )
+        return self._commit(pin, operation, files=[f"data/{each.file}" for each in written])
 
     def plan_compaction(self, pin: Pin, *, is_thorough: bool = False) -> Compaction | None:
         """The next useful rewrite of small or half-dead fragments, or None.

@@ -6,13 +6,17 @@ those of ours, which are not visible before a record names them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from omnigraph.errors import Violation, WriteRefusedError
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape, build_table_shape
+from omnigraph.rows.value_conversion import convert_values
 from omnigraph.rows.view import View, table_types_of
 from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKey
 from omnigraph.schema.catalog import EdgeType, MergeRule
@@ -29,7 +33,14 @@ from omnigraph.schema.merging import (
 from omnigraph.schema.migration import Step, plan_steps
 from omnigraph.storage.tables.blob_columns import is_blob
 from omnigraph.storage.tables.pins import Pin
-from omnigraph.versioning.effects import AddColumns, Effect, EffectApplier, Register, Rename
+from omnigraph.versioning.effects import (
+    ID_COLUMN,
+    AddColumns,
+    Effect,
+    EffectApplier,
+    Register,
+    Rename,
+)
 from omnigraph.versioning.first_parents import is_on_line
 from omnigraph.versioning.footprint import unite_footprints
 from omnigraph.versioning.schema_store import Schemas, StoredSchema
@@ -39,6 +50,7 @@ from omnigraph.writers.schema_migration import (
     choose_first_number,
     create_type_table,
 )
+from omnigraph.writers.validate.findings import list_shown_values
 
 __all__ = [
     "DroppedElement",
@@ -54,6 +66,9 @@ __all__ = [
     "merge_schemas",
     "merge_view_schemas",
 ]
+
+
+_MISFIT_HINT: Final = "change the value on its branch, or convert the property there first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,18 +238,47 @@ def find_side_type(
 def conform_rows(rows: pa.Table, there: SideType, shape: TableShape) -> pa.Table:
     """Rows that were read on a side as rows of the merged table.
 
-    Ids, ends and what belongs to the table itself stay; properties the side lacks are null.
+    Ids, ends and what belongs to the table itself stay; properties the side lacks are null. Values
+    of another type are converted, and refused if the merged type cannot hold them.
     """
     own = {column: name for name, column in there.columns.items()}
     known = set(shape.columns.values())
     kept = [name for name in rows.column_names if name in own or name not in known]
-    columns = {own.get(name, name): rows[name] for name in kept}
+    columns = {own.get(name, name): _fit_column(rows, name, own.get(name), shape) for name in kept}
     for each in shape.schema:
         if each.name not in columns:
             columns[each.name] = pa.nulls(rows.num_rows, each.type)
     names = [name for name in shape.schema.names if name in columns]
     extra = [name for name in columns if name not in shape.schema.names]
     return pa.table({name: columns[name] for name in (*names, *extra)})
+
+
+def _fit_column(rows: pa.Table, name: str, merged: str | None, shape: TableShape) -> pa.Array:
+    """A column of a side as the merged table has it; what belongs to the table stays."""
+    values = rows[name]
+    if merged is None or values.type == shape.schema.field(merged).type:
+        return values
+    made = convert_values(values, shape.schema.field(merged).type)
+    lost = pc.and_(made.is_null(), values.combine_chunks().is_valid())
+    if lost.true_count:
+        row = pc.index(lost, value=True).as_py()
+        [property_] = [each for each, column in shape.columns.items() if column == merged]
+        [shown] = list_shown_values(values.slice(row, 1))
+        message = (
+            f"{shape.type_key.name}.{property_}: {shown} of one branch does not survive the"
+            " conversion that the other branch made"
+        )
+        entity_id = rows[ID_COLUMN][row].as_py() if ID_COLUMN in rows.column_names else None
+        violation = Violation(
+            "value",
+            message,
+            type_name=shape.type_key.name,
+            property=property_,
+            value=shown,
+            entity_id=entity_id,
+        )
+        raise WriteRefusedError(message, violations=[violation], hint=_MISFIT_HINT)
+    return pa.chunked_array([made])
 
 
 def build_bridge(
@@ -322,7 +366,7 @@ def _build_merged_schema(
         types=types,
         dropped=merge.dropped,
         conflicts=merge.conflicts,
-        steps=() if is_ours else tuple(plan_steps(ours.accepted, accepted)),
+        steps=() if is_ours else tuple(plan_steps(ours.accepted, accepted, convert=True)),
     )
 
 
@@ -349,20 +393,26 @@ def _index_merge_rules(accepted: AcceptedSchema, shape: TableShape) -> dict[str,
 
 @dataclass(frozen=True, slots=True)
 class _SideShape:
-    """A type of a side, with the names of its properties by their merged names."""
+    """A type of a side, with the names of its properties by their merged names.
+
+    `kept` are those of the side that are the same by their numbers, whatever their types.
+    """
 
     shape: TableShape
     names: Mapping[str, str]
+    kept: Container[str]
 
 
 def _index_side_shapes(
     side: AcceptedSchema, merged: AcceptedSchema, *, by_name: bool
 ) -> dict[TypeKey, _SideShape]:
     known = map_identities(side, merged, by_name=by_name)
+    same = map_identities(side, merged) if by_name else known
     return {
         known.types[key]: _SideShape(
             build_table_shape(side, key),
             {new: old for old, new in known.properties_of(key).items()},
+            same.properties_of(key),
         )
         for key in table_types_of(side.catalog)
         if key in known.types
@@ -384,4 +434,6 @@ def _has_same_values(place: _SideShape, name: str, shape: TableShape, column: st
     """Whether values of a side fit a merged column: what has one name only may be another thing."""
     ours = place.shape.schema.field(place.shape.columns[name])
     merged = shape.schema.field(column)
-    return bool(ours.type == merged.type) and is_blob(ours) == is_blob(merged)
+    if is_blob(ours) or is_blob(merged):
+        return is_blob(ours) and is_blob(merged)
+    return bool(ours.type == merged.type) or name in place.kept

@@ -47,7 +47,7 @@ def list_tightened_conflicts(merged: MergedChange, known: MergeConflicts) -> Mer
     schema = merged.schema
     if schema.is_ours:
         return MergeConflicts()
-    checks = list_data_checks(plan_steps(merged.sides.ours.accepted, schema.accepted))
+    checks = list_data_checks(plan_steps(merged.sides.ours.accepted, schema.accepted, convert=True))
     found = {(each.kind, each.type_name) for each in known.listed}
     wanted = (
         each
@@ -62,7 +62,15 @@ def list_tightened_conflicts(merged: MergedChange, known: MergeConflicts) -> Mer
 def _open_type(merged: MergedChange, key: TypeKey) -> CheckedType:
     type_ = table_types_of(merged.schema.accepted.catalog)[key]
     shape = merged.schema.types[key].shape
-    return CheckedType(type_, shape, partial(_read_merged, merged, key, shape))
+    sources = _index_sources(merged, key)
+    return CheckedType(type_, shape, partial(_read_merged, merged, key, shape), sources)
+
+
+def _index_sources(merged: MergedChange, key: TypeKey) -> dict[str, str]:
+    """The columns of ours whose values are to be converted, by those of the merged table."""
+    ours = merged.schema.types[key].ours
+    columns = {} if ours is None else ours.columns
+    return {name: column for name, column in columns.items() if name != column}
 
 
 def _read_merged(
@@ -71,7 +79,8 @@ def _read_merged(
     """The entities of a type after the merge."""
     ours = merged.schema.types[key].ours
     assert ours is not None, "a type that is new on ours is written as a whole"
-    rows = read_needed(merged.sides.ours.open_table(ours.key), needed, shape.schema)
+    table = merged.sides.ours.open_table(ours.key)
+    rows = read_needed(table, needed, shape.schema, _index_sources(merged, key))
     change = merged.change.get(key)
     return rows if change is None else _apply_change(rows, change, needed)
 
@@ -79,9 +88,14 @@ def _read_merged(
 def _apply_change(rows: pa.Table, change: TypeChange, needed: NeededColumns) -> pa.Table:
     touched = pa.concat_arrays([change.written, change.deleted.cast(change.written.type)])
     kept = rows.filter(pc.invert(pc.is_in(rows[ID_COLUMN], value_set=touched)))
-    written = change.rows.select(rows.column_names)
-    batches = [mask_values(batch, needed.for_nulls) for batch in written.to_batches()]
-    return pa.concat_tables([kept, pa.Table.from_batches(batches, schema=kept.schema)])
+    # What is written was converted: it has no columns of another type.
+    names = [name for name in rows.column_names if name in change.rows.column_names]
+    masked = [
+        mask_values(batch, needed.for_nulls) for batch in change.rows.select(names).to_batches()
+    ]
+    schema = pa.schema([kept.schema.field(name) for name in names])
+    written = pa.Table.from_batches(masked, schema=schema)
+    return pa.concat_tables([kept, written], promote_options="default")
 
 
 def _build_conflicts(violation: DataViolation) -> Iterable[EntityConflict]:

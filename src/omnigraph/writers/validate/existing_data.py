@@ -6,16 +6,18 @@ what a rule of writes exempts, such as a null, obeys here too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TypeAlias, assert_never
+from types import MappingProxyType
+from typing import Final, TypeAlias, assert_never
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
+from omnigraph.rows.value_conversion import convert_values
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.catalog import (
     SOURCE,
@@ -28,6 +30,7 @@ from omnigraph.schema.catalog import (
 )
 from omnigraph.schema.migration import (
     EXAMPLES_MAX,
+    Convertible,
     DataCheck,
     DataRule,
     DataViolation,
@@ -39,7 +42,12 @@ from omnigraph.schema.migration import (
 from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.graph_change import NO_IDS, TypeChange, WriteMode
-from omnigraph.writers.validate.findings import Positions, RuleSubject, shorten_value
+from omnigraph.writers.validate.findings import (
+    Positions,
+    RuleSubject,
+    list_shown_values,
+    to_positions,
+)
 from omnigraph.writers.validate.unique_groups import UniqueGroup
 from omnigraph.writers.validate.uniqueness_rule import encode_tuples, match_codes
 from omnigraph.writers.validate.value_rules import (
@@ -49,6 +57,7 @@ from omnigraph.writers.validate.value_rules import (
     find_unmatched,
 )
 
+NO_SOURCES: Final[Mapping[str, str]] = MappingProxyType({})
 _ENDS = {SOURCE: SOURCE_COLUMN, TARGET: TARGET_COLUMN}
 
 
@@ -67,6 +76,8 @@ class CheckedType:
     type_: NodeType | EdgeType
     shape: TableShape
     read: Callable[[NeededColumns], pa.Table]
+    # The columns that hold values of another type, by those that are to hold them converted.
+    sources: Mapping[str, str] = field(default_factory=dict)
 
 
 OpenType: TypeAlias = Callable[[TypeKey], CheckedType]
@@ -84,62 +95,88 @@ def check_existing_data(
     return tuple(violation for each in found for violation in each)
 
 
-def read_needed(table: Table, needed: NeededColumns, schema: pa.Schema) -> pa.Table:
-    """The needed columns of a table; those that it lacks hold null in every row."""
-    known = set(table.schema.names)
-    names = [*needed.values, *needed.for_nulls]
-    stored = [name for name in names if name in known]
-    fields = [
-        pa.field(name, pa.bool_() if name in needed.for_nulls else schema.field(name).type)
-        for name in names
+def read_needed(
+    table: Table,
+    needed: NeededColumns,
+    schema: pa.Schema,
+    sources: Mapping[str, str] = NO_SOURCES,
+) -> pa.Table:
+    """The needed columns of a table; those that it lacks hold null in every row.
+
+    `sources` are the columns of the table whose values are to be converted, by those that shall
+    hold them; a value that cannot be is null.
+    """
+    names, known = (*needed.values, *needed.for_nulls), set(table.schema.names)
+    wanted = pa.schema([_find_field(name, needed, schema, table.schema) for name in names])
+    stored = dict.fromkeys(sources.get(name, name) for name in names)
+    scanned = table.scan_batches(columns=[name for name in stored if name in known])
+    batches = [
+        pa.RecordBatch.from_arrays(
+            [_read_column(batch, field, sources, needed) for field in wanted], schema=wanted
+        )
+        for batch in scanned
     ]
-    batches = (mask_values(batch, needed.for_nulls) for batch in table.scan_batches(columns=stored))
-    rows = [
-        [
-            batch[each.name] if each.name in known else pa.nulls(len(batch), each.type)
-            for each in fields
-        ]
-        for batch in batches
-    ]
-    wanted = pa.schema(fields)
-    return pa.Table.from_batches(
-        [pa.RecordBatch.from_arrays(columns, schema=wanted) for columns in rows], schema=wanted
-    )
+    return pa.Table.from_batches(batches, schema=wanted)
+
+
+def _find_field(name: str, needed: NeededColumns, schema: pa.Schema, stored: pa.Schema) -> pa.Field:
+    if name in needed.for_nulls:
+        return pa.field(name, pa.bool_())
+    known = schema if name in schema.names else stored
+    return pa.field(name, known.field(name).type)
+
+
+def _read_column(
+    batch: pa.RecordBatch, field: pa.Field, sources: Mapping[str, str], needed: NeededColumns
+) -> pa.Array:
+    source = sources.get(field.name, field.name)
+    if source not in batch.schema.names:
+        return pa.nulls(len(batch), field.type)
+    if field.name in needed.for_nulls:
+        return _mask_column(batch[source])
+    return convert_values(batch[source], field.type)
 
 
 def mask_values(batch: pa.RecordBatch, for_nulls: Sequence[str]) -> pa.RecordBatch:
     """A batch without values that no check reads: vectors and blobs would fill the memory."""
     return pa.RecordBatch.from_pydict(
         {
-            name: pc.if_else(column.is_valid(), True, None) if name in for_nulls else column
+            name: _mask_column(column) if name in for_nulls else column
             for name, column in zip(batch.schema.names, batch.columns, strict=True)
         }
     )
 
 
+def _mask_column(column: pa.Array) -> pa.Array:
+    return pc.if_else(column.is_valid(), True, None)
+
+
 def _check_type(checks: Sequence[DataCheck], checked: CheckedType) -> Iterator[DataViolation]:
-    rows = checked.read(_list_needed(checks, checked.shape))
+    rows = checked.read(_list_needed(checks, checked))
     change = TypeChange(checked.shape, WriteMode.OVERWRITE, rows, NO_IDS)
     subject = RuleSubject(checked.shape.type_key, checked.type_, change)
     for check in checks:
-        found = _find_violation(check, subject)
+        found = _find_violation(check, subject, checked.sources)
         if found.count:
             yield found
 
 
-def _list_needed(checks: Iterable[DataCheck], shape: TableShape) -> NeededColumns:
-    columns = {**_ENDS, **shape.columns}
+def _list_needed(checks: Iterable[DataCheck], checked: CheckedType) -> NeededColumns:
+    columns = {**_ENDS, **checked.shape.columns}
     values: dict[str, None] = {ID_COLUMN: None}
     nulls: dict[str, None] = {}
     for check in checks:
         wanted = nulls if isinstance(check.rule, Required) else values
-        wanted.update({columns[name]: None for name in _members_of(check.rule)})
+        members = [columns[name] for name in _members_of(check.rule)]
+        wanted.update(dict.fromkeys(members))
+        if isinstance(check.rule, Convertible):
+            wanted.update({checked.sources.get(each, each): None for each in members})
     return NeededColumns(tuple(values), tuple(name for name in nulls if name not in values))
 
 
 def _members_of(rule: DataRule) -> tuple[str, ...]:
     match rule:
-        case Required() | OneOf() | Range() | Check():
+        case Required() | OneOf() | Convertible() | Range() | Check():
             return (rule.property,)
         case Unique(members):
             return members
@@ -149,23 +186,35 @@ def _members_of(rule: DataRule) -> tuple[str, ...]:
             assert_never(rule)
 
 
-def _find_violation(check: DataCheck, subject: RuleSubject) -> DataViolation:
+def _find_violation(
+    check: DataCheck, subject: RuleSubject, sources: Mapping[str, str]
+) -> DataViolation:
     match check.rule:
         case Unique(members):
             return _find_shared(check, subject, members)
         case Cardinality():
             return _find_bad_sources(check, subject, check.rule)
         case _:
-            rows = _find_bad_rows(check.rule, subject)
+            rows = _find_bad_rows(check.rule, subject, sources)
             column = None
             if not isinstance(check.rule, Required):
                 column = subject.change.shape.columns[check.rule.property]
+            if isinstance(check.rule, Convertible):
+                column = sources.get(column or "", column)
             examples = _list_examples(subject.change.rows.take(pa.array(rows)), column)
             return DataViolation(check, len(rows), examples)
 
 
-def _find_bad_rows(rule: Required | OneOf | Range | Check, subject: RuleSubject) -> Positions:
+def _find_bad_rows(
+    rule: Required | OneOf | Convertible | Range | Check,
+    subject: RuleSubject,
+    sources: Mapping[str, str],
+) -> Positions:
     match rule:
+        case Convertible(name):
+            column = subject.change.shape.columns[name]
+            before, after = (subject.change.rows[c] for c in (sources.get(column, column), column))
+            return to_positions(pc.and_(before.is_valid(), after.is_null()))
         case Required(name):
             found = find_missing_values(subject, subject.type_.properties[name])
             return found[0].rows if found else np.empty(0, np.int64)
@@ -185,8 +234,7 @@ def _list_examples(rows: pa.Table, column: str | None) -> tuple[Example, ...]:
     ids = first[ID_COLUMN].to_pylist()
     if column is None:
         return tuple(map(Example, ids))
-    values = map(shorten_value, first[column].to_pylist())
-    return tuple(map(Example, ids, values))
+    return tuple(map(Example, ids, list_shown_values(first[column])))
 
 
 def _find_shared(check: DataCheck, subject: RuleSubject, members: tuple[str, ...]) -> DataViolation:
@@ -206,9 +254,7 @@ def _list_sharing(group: UniqueGroup, holders: pa.Table) -> tuple[Example, ...]:
     _, firsts, tuples = np.unique(codes, return_index=True, return_inverse=True)
     order = np.argsort(firsts[tuples], kind="stable")[:EXAMPLES_MAX]
     shown = holders.take(pa.array(order))
-    texts = zip(*(each.to_pylist() for each in group.format_texts(shown)), strict=True)
-    values = (", ".join(map(shorten_value, each)) for each in texts)
-    return tuple(map(Example, shown[ID_COLUMN].to_pylist(), values))
+    return tuple(map(Example, shown[ID_COLUMN].to_pylist(), group.list_shown_texts(shown)))
 
 
 def _find_bad_sources(check: DataCheck, subject: RuleSubject, bounds: Cardinality) -> DataViolation:

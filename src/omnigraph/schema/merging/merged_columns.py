@@ -1,0 +1,89 @@
+"""The columns of a merged schema: where the tables of ours have what was converted on a side.
+
+A property keeps the column of ours as long as that holds values of the merged type. Otherwise it
+gets the column of theirs, whose table may then be adopted, unless ours has come as far by itself:
+then the name may stand in a table of ours, with other values, and the property gets another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from omnigraph.schema.accepted_schema import (
+    AcceptedSchema,
+    TypeKind,
+    properties_of,
+    types_of,
+)
+from omnigraph.schema.converted_columns import (
+    count_columns,
+    name_first_column,
+    name_next_column,
+)
+from omnigraph.schema.identity_map import map_identities
+from omnigraph.schema.property_types import ValueType
+from omnigraph.schema.type_conversions import are_stored_alike
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A property on one side: its number there, its type and its column."""
+
+    number: int
+    type: ValueType
+    column: str
+
+
+def merge_columns(
+    merged: AcceptedSchema, ours: AcceptedSchema, theirs: AcceptedSchema
+) -> dict[int, str]:
+    """The converted columns of a merged schema that has its numbers already."""
+    mine, others = _index_places(ours, merged), _index_places(theirs, merged)
+    columns = {}
+    for number, value in _iter_types(merged):
+        column = _choose_column(number, value, mine.get(number), others.get(number))
+        if column != name_first_column(number):
+            columns[number] = column
+    return columns
+
+
+def _choose_column(number: int, value: ValueType, mine: _Place | None, other: _Place | None) -> str:
+    if mine is not None and are_stored_alike(mine.type, value):
+        return mine.column
+    has_values = (
+        other is not None and other.number == number and are_stored_alike(other.type, value)
+    )
+    if other is not None and has_values and _is_ahead(other, mine):
+        return other.column
+    if mine is None:
+        return name_first_column(number)
+    return name_next_column(number, value, mine.column, *([] if other is None else [other.column]))
+
+
+def _is_ahead(other: _Place, mine: _Place | None) -> bool:
+    """Whether no table of ours has the column of theirs."""
+    return mine is None or count_columns(mine.column) < count_columns(other.column)
+
+
+def _index_places(side: AcceptedSchema, merged: AcceptedSchema) -> dict[int, _Place]:
+    """Every property of a side that the merged schema has, by its number there."""
+    known, found = map_identities(side, merged), {}
+    for key, type_ in types_of(side.catalog):
+        now = known.types.get(key)
+        if now is None or key.kind is TypeKind.INTERFACE:
+            continue
+        before, after = side.identities[key].property_ids, merged.identities[now].property_ids
+        for old, new in known.properties_of(key).items():
+            place = _Place(
+                before[old], type_.properties[old].type.value, side.find_column(before[old])
+            )
+            found[after[new]] = place
+    return found
+
+
+def _iter_types(merged: AcceptedSchema) -> Iterator[tuple[int, ValueType]]:
+    for key, type_ in types_of(merged.catalog):
+        ids = merged.identities[key].property_ids
+        if key.kind is not TypeKind.INTERFACE:
+            yield from ((ids[each.name], each.type.value) for each in properties_of(type_))
