@@ -161,6 +161,14 @@ def concatenate_texts(*parts: pa.Array | str) -> pa.Array:
     return pc.binary_join_element_wise(*texts, pa.scalar("", TEXT))
 
 
+def join_bytes(texts: pa.Array) -> bytes:
+    """All texts of an array that was just computed, one after the other."""
+    _, offsets, data = texts.buffers()
+    ends = memoryview(offsets).cast("q")
+    first, last = ends[texts.offset], ends[texts.offset + len(texts)]
+    return bytes(memoryview(data)[first:last])
+
+
 def _format_floats(values: pa.Array) -> pa.Array:
     texts = values.cast(TEXT)
     numbers = to_numpy(values)

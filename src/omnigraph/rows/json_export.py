@@ -22,6 +22,7 @@ from omnigraph.rows.json_encoding import (
     TEXT,
     concatenate_texts,
     encode_json_texts,
+    join_bytes,
     quote_json_strings,
 )
 from omnigraph.rows.view import View
@@ -107,7 +108,7 @@ def encode_lines(rows: pa.Table, shape: TableShape, *, with_nulls: bool = False)
         parts += [',"from":', quote_json_strings(columns[SOURCE_COLUMN])]
         parts += [',"to":', quote_json_strings(columns[TARGET_COLUMN])]
     members = encode_properties(columns, shape, with_nulls=with_nulls)
-    return _join_bytes(concatenate_texts(*parts, ',"data":{', *members, "}}\n"))
+    return join_bytes(concatenate_texts(*parts, ',"data":{', *members, "}}\n"))
 
 
 def encode_properties(
@@ -129,11 +130,3 @@ def encode_properties(
     empty, comma = pa.scalar("", TEXT), pa.scalar(",", TEXT)
     texts = pc.binary_join_element_wise(empty, *members, comma, null_handling="skip")
     return [pc.ascii_ltrim(texts, ",")]
-
-
-def _join_bytes(lines: pa.Array) -> bytes:
-    """All texts of an array that was just computed, one after the other."""
-    _, offsets, data = lines.buffers()
-    ends = memoryview(offsets).cast("q")
-    first, last = ends[lines.offset], ends[lines.offset + len(lines)]
-    return bytes(memoryview(data)[first:last])

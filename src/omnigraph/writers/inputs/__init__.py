@@ -15,6 +15,9 @@ schema, only the form of values is checked here.
     csv_reader        CSV files: columns of texts
     csv_records       where the records of a CSV file start and end
     csv_ranges        a CSV file cut into ranges of bytes
+    list_texts        lists and vectors that are JSON in CSV and GraphML
+    graphml_reader    GraphML documents: the types, ids and values of their elements
+    graphml_parser    the elements of a document
     input_tables      tables and frames of one type
     record_tables     lists of records and dicts of columns as tables
     coerced_columns   columns as columns of property values, by casts

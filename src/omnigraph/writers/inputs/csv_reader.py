@@ -24,7 +24,6 @@ from omnigraph.schema.property_types import (
 )
 from omnigraph.writers.inputs.coerced_columns import (
     CoercedColumn,
-    WrongArrowTypeError,
     build_coerced,
     coerce_after_texts,
     coerce_column,
@@ -37,6 +36,7 @@ from omnigraph.writers.inputs.csv_records import (
     Offsets,
 )
 from omnigraph.writers.inputs.input_tables import UTF8_HINT, read_numbered_batches
+from omnigraph.writers.inputs.list_texts import coerce_list_texts
 from omnigraph.writers.inputs.row_sink import RecordError, RowNumbers, RowSink
 from omnigraph.writers.inputs.value_coercion import MisfitError, make_coercer
 
@@ -186,7 +186,7 @@ def _format_count(count: int, noun: str) -> str:
 def coerce_texts(texts: pa.Array, type_: PropertyType, *, is_strict: bool) -> CoercedColumn:
     """Texts as the values of a property."""
     if isinstance(type_.value, ListType | VectorType):
-        raise WrongArrowTypeError(f"a CSV file cannot hold {type_}: use JSON lines or Parquet")
+        return coerce_list_texts(texts, type_, is_strict=is_strict)
     scalar = type_.scalar
     if scalar is Scalar.BOOL:
         return coerce_after_texts(texts, _coerce_booleans)

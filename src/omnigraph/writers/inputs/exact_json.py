@@ -231,7 +231,7 @@ class _ColumnLists:
 
     def drain_rows(self) -> tuple[pa.Table, RowNumbers]:
         """The rows since the last time, and their numbers."""
-        arrays = [_build_array(self.columns[field.name], field.type) for field in self._schema]
+        arrays = [build_array(self.columns[field.name], field.type) for field in self._schema]
         numbers = np.array(self.numbers, np.int64)
         self.numbers.clear()
         for column in self.columns.values():
@@ -330,7 +330,8 @@ class _TypeRows:
                 yield build_missing_error(self._name, name, self._required[name])
 
 
-def _build_array(values: list[Any], kind: pa.DataType) -> pa.Array:
+def build_array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """A column of values as their property keeps them."""
     # Arrow would take a millisecond count for a date64 only in whole days.
     if pa.types.is_date64(kind):
         return pa.array(values, pa.int64()).view(kind)

@@ -23,6 +23,7 @@ from omnigraph.writers.inputs.coerced_columns import coerce_column
 from omnigraph.writers.inputs.csv_reader import read_csv
 from omnigraph.writers.inputs.csv_records import CsvRecords
 from omnigraph.writers.inputs.exact_json import RecordReader
+from omnigraph.writers.inputs.graphml_reader import read_graphml
 from omnigraph.writers.inputs.input_rows import Input, InputOptions, Text
 from omnigraph.writers.inputs.input_tables import (
     BATCH_ROWS,
@@ -346,6 +347,12 @@ def _read_orc_file(file: Path, reading: RowSink) -> None:
         read_table(map(found.read_stripe, range(found.nstripes)), found.schema, reading)
 
 
+def _read_graphml_file(file: Path, reading: RowSink) -> None:
+    reading.begin_file(str(file), noun="line")
+    with pa.input_stream(str(file), compression="detect") as stream:
+        read_graphml(stream, reading)
+
+
 def _read_csv_file(file: Path, reading: RowSink) -> None:
     reading.begin_file(str(file), noun="line")
     with pa.input_stream(str(file), compression="detect") as stream:
@@ -360,4 +367,5 @@ _READERS: dict[str, Callable[[Path, RowSink], None]] = {
     ".parquet": _read_parquet_file,
     ".csv": _read_csv_file,
     ".orc": _read_orc_file,
+    ".graphml": _read_graphml_file,
 }
