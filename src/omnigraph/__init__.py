@@ -19,8 +19,11 @@ Packages and modules, from the public surface down to the leaves; each imports o
     spark           bulk work as Spark tasks
     aio             graphs whose methods are awaited
     operator_config servers, profiles, defaults and credentials of a user
+    templates       graphs with sample data, to begin with
     wire            the documents that servers and clients exchange, and the routes
     engine          graphs, branches and snapshots as programs use them
+    exports         types as files for other programs
+    networks        snapshots as graphs of other libraries
     inference       a draft of a schema from data files and frames
     bulk            loads of any size, cut into splits
     writers         loads, mutations, migrations and merges as transactions
@@ -104,6 +107,7 @@ if TYPE_CHECKING:
         ProposalListing,
     )
     from omnigraph.inference import infer_schema
+    from omnigraph.templates import create_from_template
 
 # Here, because every later failure on such a platform would be an obscure one.
 if sys.platform == "win32":
@@ -166,6 +170,7 @@ __all__ = [
     "connect",
     "connect_async",
     "create",
+    "create_from_template",
     "errors",
     "infer_schema",
     "open",
@@ -174,6 +179,7 @@ __all__ = [
 _ABOVE = {
     "connect": "omnigraph.connection",
     "connect_async": "omnigraph.connection",
+    "create_from_template": "omnigraph.templates",
     "infer_schema": "omnigraph.inference",
 } | {name: "omnigraph.aio" for name in __all__ if name.startswith("Async")}
 _ABOVE |= {name: "omnigraph.engine.proposals" for name in __all__ if name.startswith("Proposal")}

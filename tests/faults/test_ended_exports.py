@@ -14,12 +14,12 @@ import pytest
 from faults.world import create, lines, person
 from omnigraph import Graph
 from omnigraph.errors import InvalidArgumentError, StorageError
-from omnigraph.spark import spark_export
-from omnigraph.spark.export_formats import Format
-from omnigraph.spark.type_scans import StoreAddress
+from omnigraph.exports import file_export
+from omnigraph.exports.export_formats import Format
 from omnigraph.storage.objects.faults import CRASHES, FAILURES, FaultyObjects, SimulatedCrash, Steps
 from omnigraph.storage.objects.faults import iter_faults as every
 from omnigraph.storage.objects.object_store import Objects, open_objects
+from omnigraph.storage.tables.store_address import StoreAddress
 from omnigraph.writers.inputs import Text
 from stores import S3Server
 
@@ -70,13 +70,13 @@ class Lives:
     def objects(self, name: str) -> Objects:
         return open_objects(self.place(name).root, options=self.options)
 
-    def export(self, name: str, steps: Steps | None = None) -> spark_export.ExportResult:
+    def export(self, name: str, steps: Steps | None = None) -> file_export.ExportResult:
         """Export; with steps, in a process of its own, whose writes they are."""
         view = self.graph.branch().snapshot().view
         with self.patch.context() as patched:
             if steps is not None:
-                patched.setattr(spark_export, "open_objects", partial(_faulty, steps))
-            return spark_export.export_types(
+                patched.setattr(file_export, "open_objects", partial(_faulty, steps))
+            return file_export.export_types(
                 view,
                 list(view.types),
                 Beside(self.objects(name)),
@@ -107,7 +107,7 @@ def test_an_export_that_ends_at_any_write_is_whole_or_none_and_says_what_to_do(
         # What others put there stays, however it ended.
         begun = held.intersection(FOREIGN)
         assert begun in (set(), set(FOREIGN)), fault
-        success = objects.get(spark_export.SUCCESS)
+        success = objects.get(file_export.SUCCESS)
         ours = {path for path in held.difference(FOREIGN) if not path.startswith("_")}
         if success is not None:
             assert ours == set(json.loads(success)["paths"]), fault
@@ -122,13 +122,13 @@ def _assert_next(lives: Lives, name: str, held: set[str]) -> None:
     objects = lives.objects(name)
     if not held:
         lives.export(name)
-        assert objects.get(spark_export.SUCCESS) is not None
+        assert objects.get(file_export.SUCCESS) is not None
         return
     with pytest.raises(InvalidArgumentError, match="is not empty: ") as refused:
         lives.export(name)
     assert "choose another one" in (refused.value.hint or "")
     is_told = "it was killed: remove its files" in (refused.value.hint or "")
-    assert is_told == (spark_export.CLAIM in held and spark_export.SUCCESS not in held)
+    assert is_told == (file_export.CLAIM in held and file_export.SUCCESS not in held)
     assert {entry.path for entry in objects.list("")} == held
     # As a person does who was told so.
     objects.delete([path for path in held if path not in FOREIGN])

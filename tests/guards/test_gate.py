@@ -9,6 +9,7 @@ import asyncio
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from omnigraph.errors import PolicyDeniedError
 from omnigraph.policy.acts import Act, Action
 from omnigraph.spark.graph_api import GraphSpark
 from omnigraph.storage.tables.lance_tables import Tables
+from optional_libraries import LIBRARIES, call_to_pyg
 
 SCHEMA = "node Person { name: String @key\n photo: Blob? }\nedge Knows: Person -> Person"
 PEOPLE = [{"type": "Person", "data": {"name": name}} for name in ("ada", "bob")]
@@ -104,6 +106,8 @@ GRAPH = {
     "tags": Row(lambda it: it.tags(), (read_graph,)),
     "uri": Row(lambda it: it.uri),
 }
+
+
 READS = {
     "commit": Row(lambda it: it.commit, (read,)),
     "count": Row(lambda it: it.count("Person"), (read,)),
@@ -116,7 +120,8 @@ READS = {
     "schema": Row(lambda it: it.schema, (read,)),
     "tables": Row(lambda it: it.tables(), (read,)),
     "to_arrow": Row(lambda it: it.to_arrow("Person"), (read,)),
-    "to_networkx": Row(lambda it: it.to_networkx(), (read,)),
+    "to_pyg": Row(call_to_pyg, (read,)),
+    **{name: Row(methodcaller(name), (read,)) for name in LIBRARIES},
     "blob": Row(lambda it: it.blob("node", "Person", "ada", "photo"), (read,)),
     "uri": Row(lambda it: it.uri),
     "version": Row(lambda it: it.version),

@@ -42,11 +42,11 @@ from omnigraph.engine.write_results import (
 )
 from omnigraph.execution.optimizer.explain_plan import Explained
 from omnigraph.execution.result import Result
+from omnigraph.exports.file_export import ExportResult
 from omnigraph.policy.acts import Act
 from omnigraph.query.query_settings import SettingValue
 from omnigraph.schema.migration import MigrationPlan
 from omnigraph.schema.schema_shape import JsonObject
-from omnigraph.spark.spark_export import ExportResult
 from omnigraph.writers.inputs import Progress
 from omnigraph.writers.maintain import IndexStatus
 from omnigraph.writers.merge.merge_choices import Prefer, Resolve
@@ -356,11 +356,18 @@ class AsyncBranch(AsyncHandle[Branch], of=Branch):
     async def to_networkx(
         self, types: Collection[str] | None = None, *, vectors: bool = False
     ) -> Any: ...
+    async def to_rustworkx(
+        self, types: Collection[str] | None = None, *, vectors: bool = False
+    ) -> Any: ...
+    async def to_igraph(
+        self, types: Collection[str] | None = None, *, vectors: bool = False
+    ) -> Any: ...
+    async def to_pyg(self, types: Collection[str] | None = None) -> Any: ...
     async def export_files(
         self,
         path: str | os.PathLike[str],
         *,
-        format: ExportFormatName = "parquet",
+        format: ExportFormatName | None = None,
         types: Collection[str] | None = None,
         storage_options: Mapping[str, str] | None = None,
         progress: StageProgress | None = None,
@@ -415,12 +422,19 @@ class AsyncSnapshot(AsyncHandle[Snapshot], of=Snapshot):
     async def to_networkx(
         self, types: Collection[str] | None = None, *, vectors: bool = False
     ) -> Any: ...
+    async def to_rustworkx(
+        self, types: Collection[str] | None = None, *, vectors: bool = False
+    ) -> Any: ...
+    async def to_igraph(
+        self, types: Collection[str] | None = None, *, vectors: bool = False
+    ) -> Any: ...
+    async def to_pyg(self, types: Collection[str] | None = None) -> Any: ...
     def export(self, *, types: Collection[str] | None = None) -> AsyncIterator[bytes]: ...
     async def export_files(
         self,
         path: str | os.PathLike[str],
         *,
-        format: ExportFormatName = "parquet",
+        format: ExportFormatName | None = None,
         types: Collection[str] | None = None,
         storage_options: Mapping[str, str] | None = None,
         progress: StageProgress | None = None,

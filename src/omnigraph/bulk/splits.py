@@ -21,6 +21,7 @@ from omnigraph.storage.objects.object_store import Objects, open_objects
 from omnigraph.storage.objects.source_files import SourceFile, list_source_files, open_source_file
 from omnigraph.storage.tables.lance_tables import Tables
 from omnigraph.storage.tables.pins import Pin
+from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning.schema_store import Schemas, StoredSchema
 from omnigraph.writers.inputs.csv_ranges import CsvRange, cut_csv
 from omnigraph.writers.load_records import LoadMode
@@ -28,6 +29,9 @@ from omnigraph.writers.load_records import LoadMode
 # Smaller units cost more starts; larger ones more memory, and leave cores idle at the end.
 SPLIT_BYTES: Final = 64 * 1024**2
 SPLIT_ROWS: Final = 1024 * 1024
+
+# A type is cut into so many units if it has the fragments, so that every core has some.
+FRAGMENT_GROUPS_MIN: Final = 8
 
 # Below so many hashes the keys of a load are compared in one place.
 PART_HASHES_MAX: Final = 100_000_000
@@ -40,6 +44,12 @@ _LINE_BYTES: Final = 64
 _CSV_LINE_BYTES: Final = 24
 _COMPRESSION_RATIO: Final = 10
 _COMPRESSED: Final = (".gz", ".zst", ".bz2")
+
+# A document of all types has no parts that could be read apart.
+_DOCUMENT_ENDING: Final = ".graphml"
+_DOCUMENT_PROBLEM: Final = (
+    "a GraphML document is not split: load it from a disk, with engine local and on_error fail"
+)
 
 # Graphs that one worker keeps open.
 _OPEN_STORES_MAX: Final = 8
@@ -180,6 +190,8 @@ def _split_file(
     is_compressed = f".{last.lower()}" in _COMPRESSED
     ending = f".{(name.rpartition('.')[2] if is_compressed else last).lower()}"
     format_ = _FORMATS.get(ending)
+    if ending == _DOCUMENT_ENDING:
+        raise build_input_error(file.uri, _DOCUMENT_PROBLEM)
     if format_ is None or (is_compressed and format_ in (Format.PARQUET, Format.ORC)):
         raise build_input_error(
             file.uri, f"not a kind of file that can be loaded: {', '.join(_FORMATS)}"
@@ -284,3 +296,19 @@ def _open_stores(place: GraphLocation) -> Stores:
     notes = open_objects(place.uri, is_durable=False, options=place.options)
     tables = Tables(place.uri, is_durable=place.is_durable, options=place.options)
     return Stores(tables, notes, Schemas(notes))
+
+
+def group_fragments(table: Table) -> tuple[tuple[int, ...], ...]:
+    """The fragments of a version in groups of about equal work, in their order."""
+    if not table.count():
+        return ()
+    rows_max = min(SPLIT_ROWS, -(-table.count() // FRAGMENT_GROUPS_MIN))
+    groups: list[list[int]] = []
+    filled = rows_max
+    for fragment_id, fragment in table.fragments.items():
+        if filled + fragment.rows > rows_max:
+            groups.append([])
+            filled = 0
+        groups[-1].append(fragment_id)
+        filled += fragment.rows
+    return tuple(map(tuple, groups))

@@ -18,7 +18,7 @@ from omnigraph.rows.type_dataset import TypeDataset
 from omnigraph.schema.schema_shape import JsonObject
 
 if TYPE_CHECKING:
-    from omnigraph.spark.spark_export import ExportResult
+    from omnigraph.exports.file_export import ExportResult
 
 
 class BranchReads(ABC):
@@ -71,16 +71,32 @@ class BranchReads(ABC):
         """Everything, or some types, as a graph of networkx; see `Snapshot.to_networkx`."""
         return self.snapshot().to_networkx(types, vectors=vectors)
 
+    def to_rustworkx(
+        self, types: Collection[str] | None = None, *, vectors: bool = False
+    ) -> Any:  # rustworkx is optional
+        """Everything, or some types, as a graph of rustworkx; see `Snapshot.to_rustworkx`."""
+        return self.snapshot().to_rustworkx(types, vectors=vectors)
+
+    def to_igraph(
+        self, types: Collection[str] | None = None, *, vectors: bool = False
+    ) -> Any:  # igraph is optional
+        """Everything, or some types, as a graph of igraph; see `Snapshot.to_igraph`."""
+        return self.snapshot().to_igraph(types, vectors=vectors)
+
+    def to_pyg(self, types: Collection[str] | None = None) -> Any:  # PyTorch is optional
+        """Everything, or some types, for PyTorch Geometric; see `Snapshot.to_pyg`."""
+        return self.snapshot().to_pyg(types)
+
     def export_files(
         self,
         path: str | os.PathLike[str],
         *,
-        format: ExportFormatName = "parquet",  # noqa: A002 — the name that everybody uses
+        format: ExportFormatName | None = None,  # noqa: A002 — the usual name
         types: Collection[str] | None = None,
         storage_options: Mapping[str, str] | None = None,
         progress: StageProgress | None = None,
     ) -> ExportResult:
-        """Write all types, or some, as files in folders by type; see `Snapshot.export_files`."""
+        """Write all types, or some, as files for other programs; see `Snapshot.export_files`."""
         return self.snapshot().export_files(
             path, format=format, types=types, storage_options=storage_options, progress=progress
         )

@@ -113,6 +113,7 @@ def load_source(
     # Before the source is opened, or Spark is started for it.
     session.authorize(Act(Action.CHANGE, stream.branch))
     resources = session.resources
+    source = _find_export(source, request, resources)
     if not _is_bulk(source, request, resources):
         return _load_locally(session, stream, source, request, terms)
     _require_strict(request)
@@ -231,6 +232,18 @@ def _is_bulk(source: AnySource, request: LoadRequest, resources: Resources) -> b
     if request.engine is LoadEngine.LOCAL or request.options.dialect is not Dialect.STRICT:
         return False
     return _measure_paths(parts, resources) >= _choose_bulk_bytes_min()
+
+
+def _find_export(source: AnySource, request: LoadRequest, resources: Resources) -> AnySource:
+    """The files of an export by type if a path is that of one, else the source itself."""
+    if request.options.type is not None or not isinstance(source, _PATHS):
+        return source
+    address = os.fspath(source)
+    if not address.startswith(S3) and not os.path.isdir(address):
+        return source
+    from omnigraph.exports.export_folder import find_export  # noqa: PLC0415 — few loads are bulk
+
+    return find_export(address, resources.storage.options) or source
 
 
 def _is_by_type(source: object, request: LoadRequest) -> TypeGuard[Mapping[str, Any]]:

@@ -30,7 +30,6 @@ from omnigraph.engine.read_requests import (
     require_engine,
 )
 from omnigraph.engine.refs import StateRef, resolve
-from omnigraph.engine.spark_bridge import import_file_export
 from omnigraph.engine.write_results import TableInfo
 from omnigraph.errors import (
     CursorStaleError,
@@ -47,7 +46,6 @@ from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.policy.acts import Act, Action
 from omnigraph.query.query_settings import SettingValue
 from omnigraph.rows.json_export import export_lines
-from omnigraph.rows.networkx_export import to_networkx
 from omnigraph.rows.type_dataset import TypeDataset
 from omnigraph.rows.view import View, table_types_of
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
@@ -55,11 +53,11 @@ from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.schema_shape import JsonObject
 
 if TYPE_CHECKING:
-    from omnigraph.spark.spark_export import ExportResult
+    from omnigraph.exports.file_export import ExportResult
 
 EntityKind = Literal["node", "edge"]
 # What an export writes.
-ExportFormatName = Literal["parquet", "jsonl", "csv", "graphml"]
+ExportFormatName = Literal["parquet", "jsonl", "csv", "graphml", "gexf"]
 
 
 class Snapshot:
@@ -272,14 +270,54 @@ class Snapshot:
         A node is called `(type, id)` and an edge has `(type, id)` as its key; properties are
         attributes. Vectors, which take most of the time and memory, only if they are asked for.
         """
+        from omnigraph.networks.networkx_graph import to_networkx  # noqa: PLC0415 — as below
+
+        with self._session.guard_reads(self._at):
+            return to_networkx(*self._select_types(types), has_vectors=vectors)
+
+    def to_rustworkx(
+        self, types: Collection[str] | None = None, *, vectors: bool = False
+    ) -> Any:  # rustworkx is optional
+        """Everything, or some types, as a `PyDiGraph` of rustworkx.
+
+        Nodes and edges are dictionaries of `@id`, `@type` and properties.
+        """
+        from omnigraph.networks.rustworkx_graph import to_rustworkx  # noqa: PLC0415 — as below
+
+        with self._session.guard_reads(self._at):
+            return to_rustworkx(*self._select_types(types), has_vectors=vectors)
+
+    def to_igraph(
+        self, types: Collection[str] | None = None, *, vectors: bool = False
+    ) -> Any:  # igraph is optional
+        """Everything, or some types, as a directed `Graph` of igraph.
+
+        Vertices and edges have `@id`, `@type` and the properties of all types as attributes.
+        """
+        from omnigraph.networks.igraph_graph import to_igraph  # noqa: PLC0415 — as below
+
+        with self._session.guard_reads(self._at):
+            return to_igraph(*self._select_types(types), has_vectors=vectors)
+
+    def to_pyg(self, types: Collection[str] | None = None) -> Any:  # PyTorch is optional
+        """Everything, or some types, as a `HeteroData` of PyTorch Geometric.
+
+        Numbers, booleans and vectors are tensors, with NaN for null; `@id` has the ids of a type.
+        """
+        from omnigraph.networks.pyg_graph import to_pyg  # noqa: PLC0415 — few programs need it
+
+        with self._session.guard_reads(self._at):
+            return to_pyg(*self._select_types(types))
+
+    def _select_types(self, types: Collection[str] | None) -> tuple[View, list[TypeKey]]:
+        """The snapshot for a caller who reads all types, or those of some names."""
         names = arguments.require_optional_texts("types", types)
         view = self.open_for(Action.READ, names)
-        chosen = list(view.types)
-        if names is not None:
-            for name in names:
-                self.type_key(name, None)
-            chosen = [each for each in chosen if each.name in names]
-        return to_networkx(view, chosen, has_vectors=vectors)
+        if names is None:
+            return view, list(view.types)
+        for name in names:
+            self.type_key(name, None)
+        return view, [each for each in view.types if each.name in names]
 
     def export(self, *, types: Collection[str] | None = None) -> Iterator[bytes]:
         """Everything, or some types, as chunks of whole JSON lines that a load reads back."""
@@ -290,16 +328,19 @@ class Snapshot:
         self,
         path: str | os.PathLike[str],
         *,
-        format: ExportFormatName = "parquet",  # noqa: A002 — the name that everybody uses
+        format: ExportFormatName | None = None,  # noqa: A002 — the usual name
         types: Collection[str] | None = None,
         storage_options: Mapping[str, str] | None = None,
         progress: StageProgress | None = None,
     ) -> ExportResult:
         """Write all types, or some, to a new directory or `s3://` prefix, in folders by type.
 
-        All of it appears at once in a directory; on S3 `_SUCCESS` comes last. Without
+        GraphML and GEXF are one file; a path that ends so needs no `format`, which is otherwise
+        Parquet. A directory or file appears at once; on S3 `_SUCCESS` comes last. Without
         `storage_options` those of the graph are used. `Graph.spark.export` does it by tasks.
         """
+        from omnigraph.exports.file_export import export_to  # noqa: PLC0415 — few programs export
+
         names = arguments.require_optional_texts("types", types)
         view = self.open_for(Action.EXPORT, names)
         keys = [key for key in view.types if names is None or key.name in names]
@@ -308,7 +349,7 @@ class Snapshot:
         stored = self._session.resources.storage.tables.options
         options = stored if storage_options is None else arguments.require_options(storage_options)
         with self._session.guard_reads(self._at):
-            result: ExportResult = import_file_export().export_to(
+            return export_to(
                 view,
                 keys,
                 LocalRunner(progress),
@@ -316,7 +357,6 @@ class Snapshot:
                 options=options,
                 format_name=format,
             )
-        return result
 
     def _guard_lines(self, lines: Iterator[bytes]) -> Iterator[bytes]:
         with self._session.guard_reads(self._at):

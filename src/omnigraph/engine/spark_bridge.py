@@ -19,11 +19,6 @@ def import_spark_api() -> ModuleType:
     return import_spark_module("graph_api")
 
 
-def import_file_export() -> ModuleType:
-    """What writes the files of an export: on Spark or not, it is the same code."""
-    return importlib.import_module("omnigraph.spark.spark_export")
-
-
 def import_spark_module(name: str) -> ModuleType:
     """A module of `omnigraph.spark`, imported when it is first needed."""
     if not has_spark():

@@ -28,5 +28,4 @@ these modules.
     json_encoding       values as JSON text
     json_export         the entities of a view as JSON lines that a load reads back
     type_dataset        one type as an Arrow dataset, for DuckDB, polars and others
-    networkx_export     a snapshot as a networkx graph
 """

@@ -24,7 +24,5 @@ have no visible effect.
     sql_analysis        the types of SQL expressions, or why they cannot be resolved
     query               the read language
     frame_load          bulk loads of DataFrames
-    spark_export        exports by tasks
-    export_formats      rows as bytes of a file
     spark_maintenance   compaction and index builds by tasks
 """

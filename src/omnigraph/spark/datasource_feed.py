@@ -23,7 +23,8 @@ from omnigraph.engine.refs import resolve
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.spark.datasource_options import SourceOptions, iter_reporting, report_errors
 from omnigraph.spark.graph_frames import open_task_session
-from omnigraph.spark.type_scans import StoreAddress, address_of
+from omnigraph.spark.type_scans import address_of
+from omnigraph.storage.tables.store_address import StoreAddress
 
 _BEGINNING: Final = "beginning"
 _STARTS: Final = (_BEGINNING, "now")

@@ -15,12 +15,13 @@ from omnigraph.engine.optimize import IndexBuildResult, OptimizeResult
 from omnigraph.engine.refs import StateRef, resolve
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.errors import InvalidArgumentError
+from omnigraph.exports.export_formats import choose_format
+from omnigraph.exports.file_export import ExportResult, export_to
 from omnigraph.policy.acts import Act, Action
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.spark import frame_load, graph_frames, type_scans
 from omnigraph.spark.datasource import register
-from omnigraph.spark.spark_export import ExportResult, export_to, parse_format
 from omnigraph.spark.spark_failures import raise_on_driver_loss
 from omnigraph.spark.spark_jobs import SparkRunner
 from omnigraph.spark.spark_maintenance import SparkWorkers
@@ -162,18 +163,16 @@ class GraphSpark:
         self,
         path: str | os.PathLike[str],
         *,
-        format: str = "parquet",  # noqa: A002 — the usual name
+        format: str | None = None,  # noqa: A002 — the usual name
         types: Collection[str] | None = None,
         at: StateRef = MAIN_BRANCH,
         storage_options: Mapping[str, str] | None = None,
         progress: StageProgress | None = None,
     ) -> ExportResult:
-        """Write all types, or some, to a new directory or `s3://` prefix, in folders by type.
-
-        `format` is `parquet`, `jsonl`, `csv` or `graphml`. Without `storage_options` those of the
-        graph are used. All of it appears at once in a directory; on S3 `_SUCCESS` comes last.
-        """
-        parse_format(format)
+        """Write all types, or some, by tasks; see `Snapshot.export_files`."""
+        address = arguments.require_address(path)
+        choose_format(format, address)
+        type_scans.address_of(self._opened.resources.storage.tables)
         snapshot = self._resolve_snapshot(at)
         view = snapshot.open_for(Action.EXPORT, arguments.require_optional_texts("types", types))
         stored = self._opened.resources.storage.tables.options
@@ -182,7 +181,7 @@ class GraphSpark:
             view,
             _resolve_types(snapshot, view, types),
             SparkRunner(lambda: self.session, progress),
-            address=arguments.require_address(path),
+            address=address,
             options=options,
             format_name=format,
         )

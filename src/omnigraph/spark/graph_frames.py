@@ -19,7 +19,8 @@ from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.schema.catalog import SOURCE, TARGET, EdgeType
 from omnigraph.spark.spark_types import format_spark_schema
-from omnigraph.spark.type_scans import StoreAddress, TypeScan, build_type_scan
+from omnigraph.spark.type_scans import TypeScan, build_type_scan
+from omnigraph.storage.tables.store_address import StoreAddress
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from omnigraph.bulk.task_runner import Runner
-from omnigraph.spark.type_scans import StoreAddress, make_local_address
 from omnigraph.storage.tables.lance_tables import Compacted, Compaction, Tables
 from omnigraph.storage.tables.pins import Pin
+from omnigraph.storage.tables.store_address import StoreAddress, make_local_address
 from omnigraph.storage.tables.table_indexes import Indexed, IndexPart, IndexSpec
 
 

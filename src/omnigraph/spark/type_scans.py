@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 
-from omnigraph.bulk.splits import SPLIT_ROWS
+from omnigraph.bulk.splits import group_fragments
 from omnigraph.errors import InvalidArgumentError, StorageError, StorageRefusedError
 from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN
@@ -21,49 +20,10 @@ from omnigraph.spark.spark_types import carrier_type_of, to_carrier
 from omnigraph.spark.sql_conditions import translate_condition
 from omnigraph.storage.tables.lance_tables import Tables
 from omnigraph.storage.tables.pins import Pin
-from omnigraph.storage.tables.table_reader import Table
+from omnigraph.storage.tables.store_address import StoreAddress, make_local_address
 from omnigraph.versioning.effects import ID_COLUMN
 
-# A type is cut into so many units if it has the fragments, so that every core has some.
-SPLITS_MIN: Final = 8
 _SYSTEM: Final = {ID_FIELD: ID_COLUMN, SOURCE: SOURCE_COLUMN, TARGET: TARGET_COLUMN}
-
-
-@dataclass(frozen=True, slots=True)
-class StoreAddress:
-    """Where the tables of a graph are, for any process.
-
-    `here` are those that this process has open. They do not cross processes: others open theirs by
-    the address.
-    """
-
-    root: str
-    # Among them are keys, which no message may show.
-    options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    local_tables: Tables | None = field(default=None, repr=False, compare=False)
-
-    def __reduce__(self) -> tuple[type[StoreAddress], tuple[str, tuple[tuple[str, str], ...]]]:
-        """The place for another process."""
-        return StoreAddress, (self.root, self.options)
-
-    @property
-    def tables(self) -> Tables:
-        """The tables, opened once in a process."""
-        return (
-            _open_tables(self.root, self.options)
-            if self.local_tables is None
-            else self.local_tables
-        )
-
-
-@lru_cache(maxsize=8)
-def _open_tables(root: str, options: tuple[tuple[str, str], ...]) -> Tables:
-    return Tables(root, options=dict(options) or None)
-
-
-def make_local_address(tables: Tables) -> StoreAddress:
-    """Where tables are, for tasks that this process may run itself."""
-    return StoreAddress(tables.root, tuple(sorted((tables.options or {}).items())), tables)
 
 
 def address_of(tables: Tables) -> StoreAddress:
@@ -118,22 +78,6 @@ class TypeScan:
     def plan_splits(self) -> tuple[tuple[int, ...], ...]:
         """The fragments of each task."""
         return group_fragments(self.address.tables.open(self.pin))
-
-
-def group_fragments(table: Table) -> tuple[tuple[int, ...], ...]:
-    """The fragments of a version in groups of about equal work, in their order."""
-    if not table.count():
-        return ()
-    rows_max = min(SPLIT_ROWS, -(-table.count() // SPLITS_MIN))
-    groups: list[list[int]] = []
-    filled = rows_max
-    for fragment_id, fragment in table.fragments.items():
-        if filled + fragment.rows > rows_max:
-            groups.append([])
-            filled = 0
-        groups[-1].append(fragment_id)
-        filled += fragment.rows
-    return tuple(map(tuple, groups))
 
 
 def build_type_scan(

@@ -11,13 +11,14 @@ import pytest
 import omnigraph
 from omnigraph import Graph
 from omnigraph.errors import CorruptObjectError
+from omnigraph.exports import file_export
+from omnigraph.exports.export_formats import Format
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
-from omnigraph.spark import spark_export
-from omnigraph.spark.export_formats import Format
-from omnigraph.spark.type_scans import StoreAddress, build_type_scan
+from omnigraph.spark.type_scans import build_type_scan
 from omnigraph.storage.tables import file_digests
 from omnigraph.storage.tables.file_digests import StoredFile
+from omnigraph.storage.tables.store_address import StoreAddress
 
 pytestmark = pytest.mark.on_disk
 
@@ -73,8 +74,8 @@ def read_on_spark(graph: Graph) -> object:
 
 def export_on_spark(graph: Graph) -> object:
     view, target = view_of(graph), StoreAddress(f"{graph.uri}-copy")
-    units = spark_export._plan_splits(view, [ITEM], target, Format.PARQUET, "1")
-    return [spark_export.write_split(unit) for unit in units]
+    units = file_export._plan_splits(view, [ITEM], target, Format.PARQUET, "1")
+    return [file_export.write_split(unit) for unit in units]
 
 
 COPIES: dict[str, Callable[[Graph], object]] = {

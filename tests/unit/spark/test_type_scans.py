@@ -9,8 +9,8 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
+from omnigraph.bulk import splits
 from omnigraph.errors import InvalidArgumentError
-from omnigraph.spark import type_scans
 from omnigraph.spark.spark_types import format_spark_schema, to_carrier
 from omnigraph.spark.type_scans import TypeScan, build_type_scan
 
@@ -53,8 +53,8 @@ def test_the_units_of_a_scan_hold_every_row_once(tmp_path: Path) -> None:
 def test_a_unit_has_no_more_rows_than_it_may(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(type_scans, "SPLIT_ROWS", 25)
-    monkeypatch.setattr(type_scans, "SPLITS_MIN", 1)
+    monkeypatch.setattr(splits, "SPLIT_ROWS", 25)
+    monkeypatch.setattr(splits, "FRAGMENT_GROUPS_MIN", 1)
     with graph_of(tmp_path, 5) as graph:
         assert [len(unit) for unit in scan_of(graph).plan_splits()] == [2, 2, 1]
         assert scan_of(graph, "Knows").plan_splits() == ()

@@ -29,7 +29,7 @@ from omnigraph.cli.shared_options import (
 from omnigraph.cli.spark_options import ReadEngine, SparkTarget
 from omnigraph.cli.views import print_bytes, print_lines, print_warning
 from omnigraph.cli.views.answer_views import CheckOutcome, Pins, Tables, show
-from omnigraph.cli.views.output_streams import align_columns
+from omnigraph.cli.views.output_streams import align_columns, format_count
 from omnigraph.cli.views.progress_bars import show_load_bars
 from omnigraph.error_codes import ErrorCode
 
@@ -44,6 +44,7 @@ class ExportFormat(StrEnum):
     JSONL = "jsonl"
     CSV = "csv"
     GRAPHML = "graphml"
+    GEXF = "gexf"
 
 
 # What a graph consists of. Without a first commit it is what a failed `init` left over.
@@ -63,24 +64,58 @@ def init(
     scope: Scope,
     uri: Annotated[str, typer.Argument(metavar="URI", help="Where the graph shall be.")],
     schema_path: Annotated[
-        Path, typer.Option("--schema", metavar="PATH", help="Its schema, a .pg file.")
-    ],
+        Path | None, typer.Option("--schema", metavar="PATH", help="Its schema, a .pg file.")
+    ] = None,
+    template: Annotated[
+        str | None,
+        typer.Option(
+            "--template",
+            metavar="NAME",
+            help="A schema with sample data instead: people, papers or memory.",
+        ),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--files",
+            metavar="FOLDER",
+            help="With --template: also write its schema, data and queries there.",
+        ),
+    ] = None,
     is_forced: Annotated[
         bool, typer.Option("--force", help="Also in a folder that holds other files.")
     ] = False,
 ) -> None:
     """Create a graph."""
+    if (schema_path is None) == (template is None):
+        raise typer.BadParameter("give --schema PATH, or --template NAME")
+    if folder is not None and template is None:
+        raise typer.BadParameter("--files are those of a template: give --template NAME")
     address = scope.resolve_address(uri)
     refuse_managed(address, "init")
-    schema = read_schema_text(schema_path)
+    schema = None if schema_path is None else read_schema_text(schema_path)
     if not is_forced and is_local(address):
         _require_no_other_files(address)
     echo_write(scope, "init", address)
-    with (
-        handle_interrupts(lambda: f"`omnigraph snapshot {address}` shows whether it exists"),
-        omnigraph.create(address, schema=schema, actor=scope.actor) as graph,
-    ):
-        print_lines([f"created {address}: commit {graph.branch(MAIN_BRANCH).head.id}"])
+    with handle_interrupts(lambda: f"`omnigraph snapshot {address}` shows whether it exists"):
+        if template is not None:
+            _create_from_template(scope, address, template, folder)
+        elif schema is not None:
+            with omnigraph.create(address, schema=schema, actor=scope.actor) as graph:
+                print_lines([f"created {address}: commit {graph.branch(MAIN_BRANCH).head.id}"])
+
+
+def _create_from_template(scope: Scope, address: str, template: str, folder: Path | None) -> None:
+    from omnigraph.templates import copy_template_files, create_from_template, require_template
+
+    # Before anything is written.
+    require_template(template)
+    paths = [] if folder is None else copy_template_files(template, folder)
+    with create_from_template(address, template, actor=scope.actor) as graph:
+        main = graph.branch(MAIN_BRANCH).snapshot()
+        count = sum(table.rows for table in main.tables())
+        made = f"created {address} with {count} entities of the template {template}"
+        print_lines([f"{made}: commit {main.commit.id}", *(f"wrote {path}" for path in paths)])
 
 
 def snapshot(
@@ -104,11 +139,19 @@ class ExportOptions:
     ] = ReadEngine.LOCAL
     out: Annotated[
         str | None,
-        typer.Option("--out", metavar="PATH", help="Write files: a new directory, or s3://…"),
+        typer.Option(
+            "--out",
+            metavar="PATH",
+            help="Write a new directory or s3:// prefix, or one .graphml or .gexf file.",
+        ),
     ] = None
     format: Annotated[
         ExportFormat | None,
-        typer.Option("--format", show_default="parquet", help="With --out: what to write."),
+        typer.Option(
+            "--format",
+            show_default="by the name of PATH, else parquet",
+            help="With --out: what to write.",
+        ),
     ] = None
     is_jsonl: Annotated[bool, typer.Option("--jsonl", hidden=True)] = False
 
@@ -135,7 +178,7 @@ def export(
 ) -> None:
     """Print every entity of a branch or a commit as JSON lines, ready for `load`.
 
-    With --out, write files instead, in folders by type.
+    With --out, write files instead: in folders by type, or one document of all types.
     """
     is_spark = files.engine is ReadEngine.SPARK
     if spark.is_given and not is_spark:
@@ -145,7 +188,7 @@ def export(
         if files.out is None:
             print_bytes(state.export(types=type_names or None))
             return
-        format_: ExportFormatName = (files.format or ExportFormat.PARQUET).value
+        format_: ExportFormatName | None = None if files.format is None else files.format.value
         types = type_names or None
         with spark.use_session() if is_spark else nullcontext(), show_load_bars() as bars:
             if is_spark:
@@ -158,7 +201,12 @@ def export(
                 )
     rows = [("node", name, str(count)) for name, count in sorted(result.nodes.items())]
     rows += [("edge", name, str(count)) for name, count in sorted(result.edges.items())]
-    print_lines([*align_columns(rows, right={2}), f"wrote {result.files} files to {result.uri}"])
+    print_lines(
+        [
+            *align_columns(rows, right={2}),
+            f"wrote {format_count(result.files, 'file')} to {files.out}",
+        ]
+    )
 
 
 def pins(

@@ -17,7 +17,7 @@ from omnigraph.rows.evaluator import Params
 from omnigraph.spark.query.column_layout import Field, FrameRows, Layout, filter_satisfying
 from omnigraph.spark.query.table_scans import ScanPiece, ScanSplits, TableScan, plan_splits
 from omnigraph.spark.spark_types import wire_type_of
-from omnigraph.spark.type_scans import StoreAddress
+from omnigraph.storage.tables.store_address import StoreAddress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -10,6 +10,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.bulk.splits import group_fragments
 from omnigraph.execution.type_scan import evaluate_conditions
 from omnigraph.query import logical_plan as plans
 from omnigraph.query.tree_walk import iter_subexpressions, variables_of
@@ -19,8 +20,8 @@ from omnigraph.rows.evaluator import Params
 from omnigraph.rows.id_predicates import find_candidate_ids
 from omnigraph.rows.pushdown import SYSTEM_COLUMNS, push_down
 from omnigraph.spark.spark_types import to_wire
-from omnigraph.spark.type_scans import StoreAddress, group_fragments
 from omnigraph.storage.tables.pins import Pin
+from omnigraph.storage.tables.store_address import StoreAddress
 from omnigraph.versioning.effects import ID_COLUMN
 
 # Rows that are compared with a set of values at once.

@@ -9,18 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import repeat
-from typing import Any, TypeAlias
+from typing import Any
 
-from omnigraph.errors import ExecutionError, LibraryMissingError
+from omnigraph.errors import LibraryMissingError
+from omnigraph.networks.numbered_graph import Attributes, list_attributes, read_rows
 from omnigraph.rows.result_types import ID_FIELD
-from omnigraph.rows.type_dataset import TypeDataset
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.schema.catalog import SOURCE, TARGET, EdgeType
-from omnigraph.schema.property_types import VectorType
-
-Attributes: TypeAlias = dict[str, Any]  # Any: a value of Python
-TYPE_FIELD = "@type"
 
 
 def to_networkx(
@@ -37,9 +33,9 @@ def to_networkx(
         raise LibraryMissingError("networkx") from failure
     graph = networkx.MultiDiGraph()
     for type_key in sorted(types, key=lambda each: (each.kind is TypeKind.EDGE, each.name)):
-        entities = list(_read_entities(view, type_key, has_vectors=has_vectors))
-        ids = [entity[ID_FIELD] for entity in entities]
-        names = zip(repeat(type_key.name), ids)
+        rows = read_rows(view, type_key, has_vectors=has_vectors)
+        entities = list_attributes(rows, type_key.name)
+        names = zip(repeat(type_key.name), [entity[ID_FIELD] for entity in entities])
         type_ = view.types[type_key]
         if isinstance(type_, EdgeType):
             ends = (
@@ -54,26 +50,3 @@ def to_networkx(
 
 def _pop_ends(edges: Sequence[Attributes], field: str, type_name: str) -> Iterator[tuple[str, str]]:
     return zip(repeat(type_name), [edge.pop(field) for edge in edges])
-
-
-def _read_entities(view: View, type_key: TypeKey, *, has_vectors: bool) -> Iterator[Attributes]:
-    dataset = TypeDataset(view, type_key)
-    properties = view.types[type_key].properties
-    names = [
-        name
-        for name in dataset.schema.names
-        if has_vectors
-        or name not in properties
-        or not isinstance(properties[name].type.value, VectorType)
-    ]
-    for batch in dataset.to_batches(columns=names):
-        try:
-            rows = batch.to_pylist()
-        except (OverflowError, ValueError) as failure:
-            raise ExecutionError(
-                f"{type_key.name}: a Date is outside the years of Python's dates: {failure}",
-                hint="use to_arrow()",
-            ) from failure
-        for row in rows:
-            row[TYPE_FIELD] = type_key.name
-            yield row

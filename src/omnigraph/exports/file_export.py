@@ -1,8 +1,8 @@
-"""Exports by tasks: files of each type below one address, visible as a whole or not at all.
+"""Exports by tasks: files of each type below one address, or one document of all types.
 
-In a directory, everything is written beside it and renamed at the end. On S3, where nothing can be
-renamed, `_SUCCESS` is written last: without it, an export is not complete. Another attempt of a
-task writes the same rows to the same names, so that none is there twice however late it comes.
+A directory or a document is written beside its place and renamed at the end. On S3, where nothing
+can be renamed, `_SUCCESS` is written last: without it, an export is not complete. Another attempt
+of a task writes the same rows to the same names, so that none is there twice however late it comes.
 """
 
 from __future__ import annotations
@@ -18,31 +18,30 @@ from typing import Final
 
 import pyarrow as pa
 
+from omnigraph.bulk.splits import group_fragments
 from omnigraph.bulk.task_runner import Runner
 from omnigraph.errors import InvalidArgumentError, StorageError
+from omnigraph.exports.export_formats import Format, choose_format, encode_file
+from omnigraph.exports.xml_format import ExportedType, XmlFormat
 from omnigraph.ids import generate_ulid
+from omnigraph.rows.columns import TableShape
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.schema.catalog import EdgeType
 from omnigraph.schema.schema_shape import JsonObject
-from omnigraph.spark.export_formats import (
-    ExportedType,
-    Format,
-    encode_file,
-    encode_graphml_end,
-    encode_graphml_start,
-)
-from omnigraph.spark.type_scans import StoreAddress, address_of, group_fragments
 from omnigraph.storage.objects.object_store import Objects, open_objects
 from omnigraph.storage.tables.pins import Pin
+from omnigraph.storage.tables.store_address import StoreAddress, make_local_address
 
 # Rows that become one file: so many bytes of them are in memory at once.
 FILE_BYTES: Final = 64 * 1024 * 1024
+# Texts of CSV and XML are made a column at a time, and take several times as much.
+TEXT_FILE_BYTES: Final = 16 * 1024 * 1024
 SUCCESS: Final = "_SUCCESS"
 # Is at an S3 prefix while an export writes there, and says which one.
 CLAIM: Final = "_EXPORTING"
-GRAPHML_FILE: Final = "graph.graphml"
-_FOLDERS: Final = {TypeKind.NODE: "nodes", TypeKind.EDGE: "edges"}
+_DOCUMENT: Final = "document"
+FOLDERS: Final = {TypeKind.NODE: "nodes", TypeKind.EDGE: "edges"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,22 +98,16 @@ def export_to(
     *,
     address: str,
     options: Mapping[str, str] | None,
-    format_name: str,
+    format_name: str | None,
 ) -> ExportResult:
-    """Write the entities of some types to an address."""
-    form = parse_format(format_name)
-    root = open_objects(address, options=options).uri
-    target = StoreAddress(root, tuple(sorted((options or {}).items())))
+    """Write the entities of some types to an address; without a format, as its name says."""
+    form = choose_format(format_name, address)
+    if form.document is None:
+        root = open_objects(address, options=options).uri
+        target = StoreAddress(root, tuple(sorted((options or {}).items())))
+    else:
+        target = StoreAddress(_resolve_file(address))
     return export_types(view, types, runner, target=target, form=form)
-
-
-def parse_format(name: str) -> Format:
-    """The format that a caller names."""
-    try:
-        return Format(name)
-    except ValueError:
-        known = ", ".join(f"'{each.value}'" for each in Format)
-        raise InvalidArgumentError("format", f"'{name}' is not one of {known}") from None
 
 
 def export_types(
@@ -122,31 +115,46 @@ def export_types(
 ) -> ExportResult:
     """Write the entities of some types."""
     id_ = generate_ulid()
-    with _stage_export(target, form, id_) as writing:
-        units = _plan_splits(view, types, writing, form, id_)
+    # What ends up in one document is in order: nodes before edges.
+    ordered = sorted(types, key=lambda key: (key.kind is TypeKind.EDGE, key.name))
+    document = form.document
+    staging = _stage_files(target, id_) if document is None else _stage_document(target, id_)
+    with staging as writing:
+        units = _plan_splits(view, ordered, writing, form, id_)
         parts = runner.run(units, write_split, stage="export")
-        if form is Format.GRAPHML:
-            files = [_join_graphml(view, types, parts, Path(writing.root))]
-        else:
-            files = [name for part in parts for name in part.files]
+        files = [name for part in parts for name in part.files]
         result = ExportResult(
             target.root,
             form.value,
             view.snapshot.commit,
             _count_entities(types, parts, TypeKind.NODE),
             _count_entities(types, parts, TypeKind.EDGE),
-            len(files),
+            len(files) if document is None else 1,
         )
-        objects = open_objects(writing.root, options=dict(writing.options))
-        # What became part of one document.
-        _remove_files(objects, id_, kept=files)
-        objects.put(SUCCESS, json.dumps({**result.to_json(), "paths": sorted(files)}).encode())
+        if document is None:
+            objects = open_objects(writing.root, options=dict(writing.options))
+            objects.put(SUCCESS, json.dumps({**result.to_json(), "paths": sorted(files)}).encode())
+        else:
+            shapes = [view.get_shape(key) for key in ordered]
+            _join_document(document, shapes, parts, Path(writing.root))
     return result
+
+
+def _resolve_file(address: str) -> str:
+    """The path of a document, which is put together on a disk."""
+    if "://" in address:
+        raise InvalidArgumentError(
+            "path", f"a document is a file on a disk, not {address}", hint="copy it from there"
+        )
+    return os.path.abspath(address)
 
 
 def write_split(unit: ExportSplit) -> WrittenFiles:
     """Write the files of a unit: always the same ones, as a version has its rows in one order."""
-    objects = open_objects(unit.target.root, is_durable=False, options=dict(unit.target.options))
+    # The parts of a document are of no use after a crash.
+    is_durable = unit.format.document is None
+    options = dict(unit.target.options)
+    objects = open_objects(unit.target.root, is_durable=is_durable, options=options)
     files, rows = [], 0
     for number, part in enumerate(_read_file_tables(unit)):
         path = f"{unit.stem}-{number:04}.{unit.format.value}"
@@ -160,6 +168,8 @@ def _read_file_tables(unit: ExportSplit) -> Iterator[pa.Table]:
     """The rows of a unit, as many at a time as one file takes."""
     table = unit.address.tables.open(unit.pin)
     table.require_whole(unit.fragments)
+    is_text = unit.format is Format.CSV or unit.format.document is not None
+    bytes_max = TEXT_FILE_BYTES if is_text else FILE_BYTES
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in table.scan_batches(
@@ -167,7 +177,7 @@ def _read_file_tables(unit: ExportSplit) -> Iterator[pa.Table]:
     ):
         held.append(batch)
         size += batch.nbytes
-        if size >= FILE_BYTES:
+        if size >= bytes_max:
             yield pa.Table.from_batches(held)
             held, size = [], 0
     if held:
@@ -177,25 +187,23 @@ def _read_file_tables(unit: ExportSplit) -> Iterator[pa.Table]:
 def _plan_splits(
     view: View, types: Sequence[TypeKey], writing: StoreAddress, form: Format, id_: str
 ) -> list[ExportSplit]:
-    place, units = address_of(view.tables), []
+    place, units = make_local_address(view.tables), []
     for key in types:
         type_, pin = view.types[key], view.snapshot.pins[str(key)]
         ends = (type_.source, type_.target) if isinstance(type_, EdgeType) else None
         exported = ExportedType(view.get_shape(key), ends)
         for number, fragments in enumerate(group_fragments(view.open_table(key))):
-            stem = f"{_FOLDERS[key.kind]}/{key.name}/part-{number:05}-{id_}"
+            stem = f"{FOLDERS[key.kind]}/{key.name}/part-{number:05}-{id_}"
             units.append(ExportSplit(place, pin, exported, form, fragments, writing, stem))
     return units
 
 
 @contextmanager
-def _stage_export(target: StoreAddress, form: Format, id_: str) -> Iterator[StoreAddress]:
-    """Where to write, so that all of it appears at the target when it is complete."""
+def _stage_files(target: StoreAddress, id_: str) -> Iterator[StoreAddress]:
+    """Where to write files, so that all of them appear at the target when it is complete."""
     if target.root.startswith("memory://"):
-        raise InvalidArgumentError("path", "executors cannot write to the memory of this process")
+        raise InvalidArgumentError("path", "tasks cannot write to the memory of this process")
     if target.root.startswith("s3://"):
-        if form is Format.GRAPHML:
-            raise InvalidArgumentError("format", "a GraphML file is written to a directory only")
         with _claim_prefix(target, id_):
             yield target
         return
@@ -204,11 +212,29 @@ def _stage_export(target: StoreAddress, form: Format, id_: str) -> Iterator[Stor
         raise InvalidArgumentError(
             "path", f"{folder} is there and not empty", hint="choose another one"
         )
-    beside = folder.with_name(f".{folder.name}.{id_}")
-    beside.mkdir(parents=True)
-    try:
+    with _make_folder_beside(folder, id_) as beside:
         yield StoreAddress(str(beside))
         os.replace(beside, folder)
+
+
+@contextmanager
+def _stage_document(target: StoreAddress, id_: str) -> Iterator[StoreAddress]:
+    """Where to write the parts of a document, and the document, until it is complete."""
+    file = Path(target.root)
+    if file.exists():
+        raise InvalidArgumentError("path", f"{file} is there", hint="choose another one")
+    with _make_folder_beside(file, id_) as beside:
+        yield StoreAddress(str(beside))
+        os.replace(beside / _DOCUMENT, file)
+
+
+@contextmanager
+def _make_folder_beside(place: Path, id_: str) -> Iterator[Path]:
+    """A folder on the same disk as a place, which is removed with what is left in it."""
+    beside = place.with_name(f".{place.name}.{id_}")
+    beside.mkdir(parents=True)
+    try:
+        yield beside
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 
@@ -256,31 +282,34 @@ def _require_empty(objects: Objects, *, besides: str | None = None) -> None:
     raise InvalidArgumentError("path", f"{objects.uri} is not empty: {found} is there", hint=hint)
 
 
-def _remove_files(objects: Objects, id_: str, *, kept: Sequence[str] = ()) -> None:
-    """Remove the files of one export but some."""
-    stay = frozenset(kept)
+def _remove_files(objects: Objects, id_: str) -> None:
+    """Remove the files of one export."""
     objects.delete(
         [
             entry.path
-            for folder in _FOLDERS.values()
+            for folder in FOLDERS.values()
             for entry in objects.list(folder)
-            if f"-{id_}-" in entry.path and entry.path not in stay
+            if f"-{id_}-" in entry.path
         ]
     )
 
 
-def _join_graphml(
-    view: View, types: Sequence[TypeKey], parts: Sequence[WrittenFiles], folder: Path
-) -> str:
-    """One document of all parts, nodes before edges."""
-    ordered = sorted(parts, key=lambda part: part.type_key.kind is TypeKind.EDGE)
-    with (folder / GRAPHML_FILE).open("wb") as whole:
-        whole.write(encode_graphml_start(view.get_shape(key) for key in types))
-        for name in (name for part in ordered for name in part.files):
-            with (folder / name).open("rb") as part:
-                shutil.copyfileobj(part, whole)
-        whole.write(encode_graphml_end())
-    return GRAPHML_FILE
+def _join_document(
+    form: XmlFormat, shapes: Sequence[TableShape], parts: Sequence[WrittenFiles], folder: Path
+) -> None:
+    """One document of all parts, which are in order: nodes before edges."""
+    with (folder / _DOCUMENT).open("wb") as whole:
+        whole.write(form.encode_start(shapes))
+        for kind, end in ((TypeKind.NODE, form.between), (TypeKind.EDGE, form.end)):
+            for name in (
+                name for part in parts if part.type_key.kind is kind for name in part.files
+            ):
+                with (folder / name).open("rb") as part:
+                    shutil.copyfileobj(part, whole)
+            whole.write(end)
+        whole.flush()
+        # A crash after the rename must not leave an empty document.
+        os.fsync(whole.fileno())
 
 
 def _count_entities(

@@ -9,7 +9,7 @@ import networkx  # type: ignore[import-untyped]
 import pytest
 
 from omnigraph.errors import ExecutionError, LibraryMissingError
-from omnigraph.rows.networkx_export import to_networkx
+from omnigraph.networks.networkx_graph import to_networkx
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from unit.execution.model_views import add_edges, add_nodes, model_graph, view_of
 

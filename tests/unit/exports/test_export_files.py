@@ -16,11 +16,11 @@ import pytest
 import omnigraph
 from omnigraph import Graph
 from omnigraph.bulk.task_runner import Runner
-from omnigraph.errors import InvalidArgumentError
-from omnigraph.spark import spark_export
-from omnigraph.spark.export_formats import Format
-from omnigraph.spark.type_scans import StoreAddress
+from omnigraph.errors import InvalidArgumentError, LoadError
+from omnigraph.exports import file_export
+from omnigraph.exports.export_formats import Format
 from omnigraph.storage.objects.object_store import open_objects
+from omnigraph.storage.tables.store_address import StoreAddress
 from stores import S3Server
 
 U = TypeVar("U")
@@ -78,14 +78,14 @@ def graph(tmp_path: Path) -> Iterator[Graph]:
         yield made
 
 
-def exported(graph: Graph, folder: Path, form: Format) -> spark_export.ExportResult:
+def exported(graph: Graph, folder: Path, form: Format) -> file_export.ExportResult:
     view = graph.branch().snapshot().view
     place = StoreAddress(str(folder))
-    return spark_export.export_types(view, list(view.types), Pickling(), target=place, form=form)
+    return file_export.export_types(view, list(view.types), Pickling(), target=place, form=form)
 
 
-@pytest.mark.parametrize("form", [Format.PARQUET, Format.JSONL])
-def test_an_export_loads_back_into_an_equal_graph(
+@pytest.mark.parametrize("form", [Format.PARQUET, Format.JSONL, Format.CSV])
+def test_the_folder_of_an_export_loads_back_as_an_equal_graph(
     graph: Graph, tmp_path: Path, form: Format
 ) -> None:
     out = tmp_path / "out"
@@ -97,11 +97,20 @@ def test_an_export_loads_back_into_an_equal_graph(
     assert len(files) == result.files == 2
     with omnigraph.create(tmp_path / "h", schema=SCHEMA) as other:
         main = other.branch()
-        for type_name, folder in (("Person", "nodes/Person"), ("Knows", "edges/Knows")):
-            (file,) = (out / folder).iterdir()
-            kind = None if form is Format.JSONL else type_name
-            main.load(file, mode="append", type=kind)
+        loaded = main.load(out, mode="append")
+        assert (loaded.nodes, loaded.edges, main.head.version) == ({"Person": 2}, {"Knows": 1}, 1)
         assert b"".join(main.export()) == b"".join(graph.branch().export())
+
+
+def test_an_export_that_lost_a_file_is_not_loaded(graph: Graph, tmp_path: Path) -> None:
+    exported(graph, tmp_path / "out", Format.PARQUET)
+    (file,) = (tmp_path / "out" / "edges" / "Knows").iterdir()
+    file.unlink()
+    with (
+        omnigraph.create(tmp_path / "h", schema=SCHEMA) as other,
+        pytest.raises(LoadError, match=f"{file.name}: this file of the export is missing"),
+    ):
+        other.branch().load(tmp_path / "out", mode="append")
 
 
 def test_csv_has_lists_as_json_and_nulls_as_nothing(graph: Graph, tmp_path: Path) -> None:
@@ -123,29 +132,62 @@ def test_csv_has_lists_as_json_and_nulls_as_nothing(graph: Graph, tmp_path: Path
     assert {value for name, value in bob.items() if name not in ("@id", "name")} == {""}
 
 
-def test_graphml_is_one_document_that_networkx_reads(graph: Graph, tmp_path: Path) -> None:
-    result = exported(graph, tmp_path / "out", Format.GRAPHML)
-    assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.is_file()) == [
-        "_SUCCESS",
-        "graph.graphml",
-    ]
-    assert result.files == 1
-    found: Any = networkx.read_graphml(tmp_path / "out" / "graph.graphml")
+def test_graphml_is_a_file_that_networkx_and_a_load_read(graph: Graph, tmp_path: Path) -> None:
+    out = tmp_path / "team.graphml"
+    result = graph.branch().export_files(out)
+    assert (result.format, result.files, result.uri) == ("graphml", 1, str(out))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["g", "in.jsonl", "team.graphml"]
+    found: Any = networkx.read_graphml(out)
+    # What XML cannot hold becomes a replacement character; line breaks stay.
     name = 'A <"&> \ufffd line\n'
-    # Whoever reads an attribute of XML sees a space for a line break.
     ((source, target, data),) = found.edges(data=True)
-    assert target == "Person:Bob"
+    assert (source, target) == (f"Person:{name}", "Person:Bob")
     assert (data["since"], data["@type"]) == (7, "Knows")
     assert found.nodes[source]["name"] == name
     assert found.nodes[source]["age"] == -1
     assert found.nodes[source]["tags"] == '["x","y\\""]'
     assert found.nodes["Person:Bob"] == {"@type": "Person", "name": "Bob"}
+    with omnigraph.create(tmp_path / "h", schema=SCHEMA) as other:
+        other.branch().load(out, mode="append")
+        lines = b"".join(graph.branch().export())
+        assert b"".join(other.branch().export()) == lines.replace(rb"\u0001", "\ufffd".encode())
+
+
+def test_gexf_is_a_file_that_networkx_reads(graph: Graph, tmp_path: Path) -> None:
+    out = tmp_path / "team"
+    graph.branch().export_files(out, format="gexf")
+    found: Any = networkx.read_gexf(out, version="1.3")
+    name = 'A <"&> \ufffd line\n'
+    ann = found.nodes[f"Person:{name}"]
+    assert (ann["label"], ann["name"], ann["age"], ann["score"]) == (name, name, -1, 1e-9)
+    assert found.nodes["Person:Bob"] == {"@type": "Person", "name": "Bob", "label": "Bob"}
+    ((_, target, data),) = found.edges(data=True)
+    assert (target, data["label"], data["since"]) == ("Person:Bob", "Knows", 7)
+
+
+def test_a_document_replaces_no_file_and_goes_to_a_disk(graph: Graph, tmp_path: Path) -> None:
+    out = tmp_path / "mine.gexf"
+    out.write_text("mine")
+    with pytest.raises(InvalidArgumentError, match=r"mine.gexf is there"):
+        graph.branch().export_files(out)
+    assert out.read_text() == "mine"
+    with pytest.raises(InvalidArgumentError, match="a document is a file on a disk"):
+        graph.branch().export_files("s3://lake/team.graphml")
+    with pytest.raises(InvalidArgumentError, match="'dot' is not one of 'parquet'"):
+        graph.branch().export_files(out, format="dot")  # type: ignore[arg-type]  # a wrong one
+
+
+def test_a_graph_in_memory_is_exported_to_a_disk(tmp_path: Path) -> None:
+    with omnigraph.create("memory://export-of-memory", schema=SCHEMA) as made:
+        made.branch().load([LINES[1]], mode="append")
+        made.branch().export_files(tmp_path / "out")
+    assert (tmp_path / "out" / "_SUCCESS").exists()
 
 
 def test_rows_are_cut_into_files_of_bounded_size(
     graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spark_export, "FILE_BYTES", 1)
+    monkeypatch.setattr(file_export, "FILE_BYTES", 1)
     for number in range(3):
         graph.branch().load(pa.table({"name": [f"p{number}"]}), mode="append", type="Person")
     result = exported(graph, tmp_path / "out", Format.PARQUET)
@@ -169,7 +211,7 @@ def test_what_is_there_stays_and_a_failure_leaves_nothing(graph: Graph, tmp_path
 
     view = graph.branch().snapshot().view
     with pytest.raises(RuntimeError, match="dies"):
-        spark_export.export_types(
+        file_export.export_types(
             view,
             list(view.types),
             Failing(),
@@ -206,11 +248,9 @@ class Meeting(Pickling):
         return answers
 
 
-def exported_to(graph: Graph, place: StoreAddress, runner: Runner) -> spark_export.ExportResult:
+def exported_to(graph: Graph, place: StoreAddress, runner: Runner) -> file_export.ExportResult:
     view = graph.branch().snapshot().view
-    return spark_export.export_types(
-        view, list(view.types), runner, target=place, form=Format.JSONL
-    )
+    return file_export.export_types(view, list(view.types), runner, target=place, form=Format.JSONL)
 
 
 def test_exports_to_one_prefix_exclude_each_other_and_remove_only_their_own(
