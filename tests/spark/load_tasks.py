@@ -29,7 +29,9 @@ def write_then_fail(failing: FailingUnit) -> SplitResults:
     """Write a unit, and fail the first time."""
     written: SplitResults = run_tracked(failing.unit)
     try:
-        (Path(failing.folder) / f"failed-{failing.unit.item[0].number}").touch(exist_ok=False)
+        (Path(failing.folder) / f"failed-{failing.unit.item.splits[0].number}").touch(
+            exist_ok=False
+        )
     except FileExistsError:
         return written
     raise RuntimeError("after the rows were written")
@@ -38,7 +40,7 @@ def write_then_fail(failing: FailingUnit) -> SplitResults:
 def write_then_wait(unit: FailingUnit) -> SplitResults:
     """Write a unit, tell so, and take very long to answer."""
     written: SplitResults = run_tracked(unit.unit)
-    (Path(unit.folder) / f"waiting-{unit.unit.item[0].number}").touch()
+    (Path(unit.folder) / f"waiting-{unit.unit.item.splits[0].number}").touch()
     time.sleep(600)
     return written
 
@@ -58,7 +60,7 @@ def write_again(unit: FailingUnit) -> SplitResults:
     """Write a unit until its load has ended."""
     while True:
         write_group(unit.unit.item)
-        (Path(unit.folder) / f"waiting-{unit.unit.item[0].number}").touch()
+        (Path(unit.folder) / f"waiting-{unit.unit.item.splits[0].number}").touch()
 
 
 def named_slowly(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from omnigraph.bulk.mapped_records import RecordReader
-from omnigraph.bulk.split_reader import SplitSink, read_mapped_splits
+from omnigraph.bulk.split_reader import STAGED, SplitSink, read_mapped_splits
 from omnigraph.bulk.split_writer import SplitResult, SplitWriter, write_split
 from omnigraph.bulk.splits import InputSplit, get_stores
 from omnigraph.bulk.task_runner import Runner
+
+
+@dataclass(frozen=True, slots=True)
+class SplitGroup:
+    """Splits that are written by one task."""
+
+    splits: tuple[InputSplit, ...]
+
+    @property
+    def staged_bytes(self) -> int | None:
+        """The size of its rows, if they were staged beside the graph."""
+        files = [split.file_range.file for split in self.splits]
+        are_staged = all(file.uri.startswith(STAGED) for file in files)
+        return sum(file.size for file in files) if are_staged else None
 
 
 def write_splits(
@@ -20,31 +35,32 @@ def write_splits(
     found = {
         split.number: result
         for group, results in zip(groups, answers, strict=True)
-        for split, result in zip(group, results, strict=True)
+        for split, result in zip(group.splits, results, strict=True)
     }
     return tuple(found[split.number] for split in splits)
 
 
-def _group_splits(splits: Sequence[InputSplit]) -> list[tuple[InputSplit, ...]]:
+def _group_splits(splits: Sequence[InputSplit]) -> list[SplitGroup]:
     groups: dict[RecordReader | int, list[InputSplit]] = {}
     for split in splits:
         mapped = split.file_range.mapped
         groups.setdefault(split.number if mapped is None else mapped.reader, []).append(split)
-    return [tuple(group) for group in groups.values()]
+    return [SplitGroup(tuple(group)) for group in groups.values()]
 
 
-def write_group(group: tuple[InputSplit, ...]) -> tuple[SplitResult, ...]:
+def write_group(group: SplitGroup) -> tuple[SplitResult, ...]:
     """Read the records that some splits share, and write the good rows of each."""
-    mapped = group[0].file_range.mapped
+    splits = group.splits
+    mapped = splits[0].file_range.mapped
     if mapped is None:
-        (split,) = group
+        (split,) = splits
         return (write_split(split),)
-    writers = [SplitWriter(split, get_stores(split.job.location)) for split in group]
+    writers = [SplitWriter(split, get_stores(split.job.location)) for split in splits]
     sinks = [
         SplitSink(writer.accepted, split, writer.write_rows, writer.check_rejected_rows)
-        for split, writer in zip(group, writers, strict=True)
+        for split, writer in zip(splits, writers, strict=True)
     ]
-    records = read_mapped_splits(mapped.reader, group, sinks)
+    records = read_mapped_splits(mapped.reader, splits, sinks)
     return tuple(
         writer.build_result(sink, records=records)
         for writer, sink in zip(writers, sinks, strict=True)

@@ -54,6 +54,11 @@ class TrackedTask:
     location: GraphLocation
     folder: str
 
+    @property
+    def staged_bytes(self) -> int | None:
+        """The size of the rows that it is about, if they were staged beside the graph."""
+        return getattr(self.item, "staged_bytes", None)
+
 
 @dataclass(frozen=True, slots=True)
 class TrackingRunner:

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from omnigraph.bulk.task_runner import Stage, StageProgress
+from omnigraph.bulk.task_runner import LocalRunner, Stage, StageProgress
 from omnigraph.errors import InvalidArgumentError, SparkDriverLostError, SparkFailedError
 from omnigraph.spark.job_cancellation import cancel_on_error
 from omnigraph.spark.spark_failures import (
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 U = TypeVar("U")
 R = TypeVar("R")
 _POLL_INTERVAL_S: Final = 0.2
+# Writing so many bytes of rows takes less time than a job of Spark.
+_LIGHT_BYTES_MAX: Final = 4 * 1024 * 1024
 
 
 def run_tasks(
@@ -87,9 +89,13 @@ class SparkRunner:
     progress: StageProgress | None = None
 
     def run(self, units: Sequence[U], task: Callable[[U], R], *, stage: str) -> list[R]:
-        """One answer per unit, in the order of the units."""
+        """One answer per unit, in the order of the units; few staged rows are written here."""
         if not units:
             return []
+        sizes: list[int | None] = [getattr(unit, "staged_bytes", None) for unit in units]
+        known = [size for size in sizes if size is not None]
+        if len(known) == len(units) and sum(known) <= _LIGHT_BYTES_MAX:
+            return LocalRunner(self.progress).run(units, task, stage=stage)
         return run_tasks(open_session(self.spark), units, task, stage=stage, progress=self.progress)
 
 
