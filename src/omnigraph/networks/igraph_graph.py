@@ -31,7 +31,7 @@ def to_igraph(
     """
     try:
         # Only who asks for it needs it.
-        import igraph  # type: ignore[import-untyped]  # noqa: PLC0415
+        import igraph  # noqa: PLC0415
     except ImportError as failure:
         raise LibraryMissingError("igraph") from failure
     found = number_graph(view, types, has_vectors=has_vectors)
