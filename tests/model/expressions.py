@@ -80,7 +80,10 @@ _MEANING: dict[type[typed.Expr], Callable[[Any, At], Any]] = {
     typed.Substring: lambda expr, at: _known(operator.contains, at(expr.text), at(expr.part)),
     typed.Prefix: lambda expr, at: _known(str.startswith, at(expr.text), at(expr.prefix)),
     typed.TextMatch: lambda expr, at: search.matches(
-        _field(at.row[expr.variable], expr.property), at(expr.query), edits(expr, at.params)
+        expr.function,
+        _field(at.row[expr.variable], expr.property),
+        at(expr.query),
+        edits(expr, at.params),
     ),
     typed.IsNull: lambda expr, at: (at(expr.operand) is None) != expr.is_negated,
     typed.Negation: lambda expr, at: _known(operator.not_, at(expr.operand)),

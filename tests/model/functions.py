@@ -9,6 +9,7 @@ from typing import Any
 
 import re2
 
+from model import search
 from omnigraph.errors import ExecutionError
 from omnigraph.query.typed_tree import Expr, FunctionValue
 from omnigraph.rows.text_analysis import analyze_text
@@ -366,6 +367,7 @@ _CHOICES: dict[str, Function] = {
     "case": _branch,
     "least": _extreme(min),
     "greatest": _extreme(max),
+    "highlight": search.highlight,
 }
 _STRICT: dict[str, Function] = {
     "+": _exact(lambda left, right: left + right),

@@ -210,7 +210,10 @@ class Reader:
                 if is_typed and all(row[name] is own[name] for name in op.joined):
                     yield row | own
 
-    def extend(self, op: plan.Extend, rows: Iterable[Row]) -> Iterator[Row]:
+    def extend(self, op: plan.Extend, rows: Iterable[Row]) -> Iterable[Row]:
+        if isinstance(op.value, typed.ScoreValue):
+            scored = self._scored(op.value.score, list(rows))
+            return [row | {op.variable: score} for row, score in scored]
         return (row | {op.variable: self._value(op.value, row)} for row in rows)
 
     def blockcolumn(self, op: plan.BlockColumn, rows: Iterable[Row]) -> Iterator[Row]:
@@ -221,28 +224,42 @@ class Reader:
 
     def rank(self, op: plan.Rank, rows: Iterable[Row]) -> list[Row]:
         score = op.score
-        variable = score.first.variable if isinstance(score, typed.RrfScore) else score.variable
+        if not isinstance(score, typed.RrfScore):
+            scored = self._scored(score, list(rows))
+            return [row | {SCORE: value} for row, value in scored if value is not None]
+        variable = score.arms[0].variable
         rows = [row for row in rows if row[variable] is not None]
         nodes = {row[variable]["@id"]: row[variable] for row in rows}
-        if isinstance(score, typed.RrfScore):
-            k = expressions.option(score.k, self._params, default=_RRF_K, minimum=1)
-            arms = (self._arm(arm, nodes, op.window) for arm in (score.first, score.second))
-            scores = search.fuse(arms, k)
-        else:
-            scores = self._scores(score, nodes)
+        k = expressions.option(score.k, self._params, default=_RRF_K, minimum=1)
+        scores = search.fuse((self._arm(arm, nodes, op.window) for arm in score.arms), k)
         ids = ((row, row[variable]["@id"]) for row in rows)
         return [row | {SCORE: scores[id_]} for row, id_ in ids if id_ in scores]
 
+    def _scored(self, score: Arm, rows: list[Row]) -> Iterator[tuple[Row, float | None]]:
+        """Each row with its score; rows with one query are scored together."""
+        queries: list[Any] = []
+        for row in rows:
+            is_there = row[score.variable] is not None
+            queries.append(self._value(score.query, row) if is_there else None)
+        known: dict[Any, dict[str, float]] = {}
+        for query in dict.fromkeys(queries):
+            alike = (
+                row[score.variable] for row, own in zip(rows, queries, strict=True) if own == query
+            )
+            known[query] = self._scores(score, {n["@id"]: n for n in alike if n is not None}, query)
+        for row, query in zip(rows, queries, strict=True):
+            node = row[score.variable]
+            yield row, None if node is None else known[query].get(node["@id"])
+
     def _arm(self, score: Arm, nodes: Table, window: int | None) -> list[str]:
         """The ids that an arm ranks, the best first; only `nearest` keeps to the window."""
-        scores = self._scores(score, nodes)
+        scores = self._scores(score, nodes, self._value(score.query, {}))
         if isinstance(score, typed.Bm25Score):
             return sorted(scores, key=lambda id_: (-scores[id_], id_))
         return sorted(scores, key=lambda id_: (scores[id_], id_))[:window]
 
-    def _scores(self, score: Arm, nodes: Table) -> dict[str, float]:
+    def _scores(self, score: Arm, nodes: Table, query: Any) -> dict[str, float]:
         """The score of each node that has one, by id."""
-        query = self._value(score.query, {})
         type_names = {node["@type"] for node in nodes.values()}
         if isinstance(score, typed.Bm25Score):
             tables = (self._graph.nodes[name].items() for name in type_names)
@@ -253,7 +270,8 @@ class Reader:
             query = self._embedded(score, query, type_names)
         vectors = {id_: node[score.property] for id_, node in nodes.items()}
         known = {id_: vector for id_, vector in vectors.items() if None not in (vector, query)}
-        return {id_: search.squared_distance(vector, query) for id_, vector in known.items()}
+        far = {id_: search.distance(score.metric, vector, query) for id_, vector in known.items()}
+        return {id_: value for id_, value in far.items() if value is not None}
 
     def _embedded(self, score: Arm, text: str, type_names: set[str]) -> tuple[float, ...] | None:
         if self._embed is None:

@@ -119,6 +119,20 @@ class BatchRows:
         """The values of a variable that is bound to values."""
         return self.batch.values[name]
 
+    def search_texts(self, match: TextMatch, params: Params) -> pa.Array | None:
+        """Where texts satisfy a predicate, by the index of their field; None without one."""
+        if (known := self._take_bound(match.variable)) is not None:
+            rows, places = known
+            found = rows.search_texts(match, params)
+            return None if found is None else found.take(places)
+        numbers = self.batch.nodes.get(match.variable)
+        if numbers is None:
+            return None
+        type_name = self.context.nodes_of[match.variable]
+        asked = FieldRef(self.context.view, type_name, match.property)
+        nodes = self.context.source.get_nodes(type_name)
+        return search_nodes(asked, match, params, nodes, numbers)
+
     def _take_bound(self, variable: str) -> tuple[BatchRows, pa.Array] | None:
         """The rows that have a variable, and for each row its place among them, or null."""
         if variable not in self.context.nullable:
@@ -143,7 +157,7 @@ class BatchRows:
         self.context.budget.check_interrupts()
         names = variables_of(condition)
         if names & self.context.nullable:
-            return self._evaluate_nullable(condition, params)
+            return self._evaluate_parts(condition, params)
         if names and names <= self.batch.nodes.keys():
             found = None
             if len(names) == 1:
@@ -155,30 +169,11 @@ class BatchRows:
                 return found
         return self._evaluate_parts(condition, params)
 
-    def _evaluate_nullable(self, condition: Expr, params: Params) -> Mask | None:
-        """A condition on what a row may lack: a text that is not there has no word."""
-        if not isinstance(condition, TextMatch):
-            return self._evaluate_parts(condition, params)
-        mask = find_bound_rows(self.batch, condition.variable)
-        rows = self.take(np.flatnonzero(mask))
-        mask[mask] = rows.evaluate_bound(condition, params)
-        return mask
-
-    def evaluate_bound(self, condition: TextMatch, params: Params) -> Mask:
-        """Where a text has words; each row has the variable."""
-        found = None
-        if condition.variable in self.batch.nodes:
-            found = self._evaluate_nodes(condition.variable, condition, params)
-        return evaluate_truth(condition, self, params) if found is None else found
-
     def _evaluate_nodes(self, variable: str, condition: Expr, params: Params) -> Mask | None:
         numbers, type_name = self.batch.nodes[variable], self.context.nodes_of[variable]
         nodes = self.context.source.get_nodes(type_name)
         found = None
-        if isinstance(condition, TextMatch):
-            asked = FieldRef(self.context.view, type_name, condition.property)
-            found = search_nodes(asked, condition, params, nodes, numbers)
-        elif isinstance(nodes, DenseEntities):
+        if isinstance(nodes, DenseEntities):
             found = compare_property(nodes, condition, params, numbers)
         if found is not None or self.num_rows < _DISTINCT_MIN:
             return found

@@ -130,6 +130,7 @@ T124 what is updated or deleted is not an entity
 T125 a condition of `having` reads what the result does not have
 T126 an option or a column of a table function is wrong
 T128 a record has no such field, or stands where a value is needed
+T129 an option of `nearest` has no such value
 """
 
 _QUERIES = """
@@ -162,6 +163,7 @@ L320 an insert may replace an entity whole
 L321 `each` has no tail, so it is the same as its clauses
 L322 a value that has a name is not used
 L323 a clause after an optional block drops the rows that the block keeps
+L326 quotes in a search mean nothing; `phrase` looks for words in sequence
 """
 
 

@@ -46,6 +46,7 @@ from omnigraph.query.ast import (
     Literal,
     Membership,
     Minus,
+    NamedArgument,
     NamedEdges,
     Nearest,
     Not,
@@ -131,8 +132,9 @@ def _print_operation(expr: Operation) -> str:
 
 def _print_computation(expr: Computation) -> str:
     match expr:
-        case FunctionCall(name, arguments):
-            return f"{name}({_print_arguments(*arguments)})"
+        case FunctionCall(name, arguments, options):
+            written = [*map(print_expr, arguments), *map(_print_option, options)]
+            return f"{name}({', '.join(written)})"
         case Case(branches, otherwise):
             parts = [f"{print_expr(test)}: {print_expr(value)}" for test, value in branches]
             parts += [] if otherwise is None else [f"else: {print_expr(otherwise)}"]
@@ -144,6 +146,10 @@ def _print_computation(expr: Computation) -> str:
             return f"{_print_within(left, own)} {op} {_print_within(right, own + 1)}"
         case _:
             assert_never(expr)
+
+
+def _print_option(option: NamedArgument) -> str:
+    return f"{option.name.text}: {print_expr(option.value)}"
 
 
 def _print_within(expr: Expr, tightness: int) -> str:
@@ -173,12 +179,16 @@ def _precedence_of(expr: Expr) -> int:
 
 def _print_call(expr: RankCall | AggregateCall | TextPredicate | Now) -> str:
     match expr:
-        case Nearest(target, query):
-            return f"nearest({print_expr(target)}, {print_expr(query)})"
+        case Nearest(target, query, options):
+            written = [print_expr(target), print_expr(query), *map(_print_option, options)]
+            return f"nearest({', '.join(written)})"
         case Bm25(target, query):
             return f"bm25({print_expr(target)}, {print_expr(query)})"
-        case Rrf(first, second, k):
-            return f"rrf({_print_arguments(first, second, k)})"
+        case Rrf(arms, k):
+            # A rank call without the name would be one more arm.
+            name = "k: " if isinstance(k, Nearest | Bm25) else ""
+            last = [] if k is None else [name + print_expr(k)]
+            return f"rrf({', '.join([*map(print_expr, arms), *last])})"
         case AggregateCall():
             return _print_aggregate(expr)
         case TextPredicate(function, target, query, edits):

@@ -6,6 +6,7 @@ takes the arguments of any one of them.
     kinds       number integer text texts bool date time moment duration list vector value any
     `x=`        may be left out
     `x?`        may be null without making the result null
+    `name:x`    an option, which stands after the others with its name, and may be left out
     `x...`      one or more of them
     `same`      as a kind: of one type with the arguments before it; as a result: that type
     `!` after the result: it may be null although no argument is
@@ -136,6 +137,10 @@ unique(list) -> first
 range(integer, integer) -> integers!
 """
 
+_SEARCH = """
+highlight(text, text, before:text, after:text, words:integer) -> text!
+"""
+
 _VECTORS = """
 l2(vector, vector) -> F64!
 cosine(vector, vector) -> F64!
@@ -143,7 +148,7 @@ dot(vector, vector) -> F64!
 norm(vector) -> F64!
 """
 
-_PARAMETER: Final = re.compile(r"(\w+)(\??)(=|\.\.\.)?")
+_PARAMETER: Final = re.compile(r"(?:(\w+):)?(\w+)(\??)(=|\.\.\.)?")
 _SIGNATURE: Final = re.compile(r"(\S+?)\((.*)\) -> (\w+)(!?)")
 
 
@@ -156,6 +161,8 @@ class FunctionParameter:
     is_null_taken: bool = False
     is_optional: bool = False
     is_repeated: bool = False
+    # The name of an option.
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +174,7 @@ class Signature:
     result: str
     # Whether the result may be null although no argument is.
     can_fault: bool
+    options: tuple[FunctionParameter, ...] = ()
 
     @property
     def least(self) -> int:
@@ -187,6 +195,7 @@ class Signature:
         for each in self.parameters:
             text = f"{each.kind}, …" if each.is_repeated else each.kind
             shown.append(f"[{text}]" if each.is_optional else text)
+        shown += [f"[{each.name}: {each.kind}]" for each in self.options]
         return f"{self.name}({', '.join(shown)})"
 
 
@@ -195,11 +204,14 @@ def _read_signatures(*groups: str) -> dict[str, tuple[Signature, ...]]:
     for line in "".join(groups).split("\n"):
         if parts := _SIGNATURE.fullmatch(line):
             name, parameters, result, fault = parts.groups()
-            kinds = tuple(
-                FunctionParameter(kind, bool(null), mark == "=", mark == "...")
-                for kind, null, mark in _PARAMETER.findall(parameters)
-            )
-            signature = Signature(name, kinds, result, bool(fault))
+            kinds = [
+                # What is left out of the options is null.
+                FunctionParameter(kind, bool(null or option), mark == "=", mark == "...", option)
+                for option, kind, null, mark in _PARAMETER.findall(parameters)
+            ]
+            taken = tuple(each for each in kinds if not each.name)
+            options = tuple(each for each in kinds if each.name)
+            signature = Signature(name, taken, result, bool(fault), options)
             found[name] = (*found.get(name, ()), signature)
     return found
 
@@ -211,6 +223,7 @@ _GROUPS: Final = {
     "Texts": _TEXTS,
     "Dates and times": _DATES,
     "Lists": _LISTS,
+    "Search": _SEARCH,
     "Vectors": _VECTORS,
 }
 SIGNATURES: Final = _read_signatures(*_GROUPS.values())

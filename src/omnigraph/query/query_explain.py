@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from omnigraph.lang.text_printer import quote_string
-from omnigraph.query.ast import HOPS_MAX, EdgeWay
+from omnigraph.query.ast import HOPS_MAX, EdgeWay, Metric
 from omnigraph.query.logical_plan import (
     Aggregate,
     BlockColumn,
@@ -59,6 +59,7 @@ from omnigraph.query.typed_tree import (
     PropertyValue,
     RowCount,
     RrfScore,
+    ScoreValue,
     Substring,
     SystemValue,
     TextMatch,
@@ -274,8 +275,10 @@ def format_expression(expr: Expr) -> str:
             return _format_aggregate(expr)
         case TextMatch():
             return _format_call(expr.function, expr, children)
-        case NearestScore() | Bm25Score() | RrfScore():
-            return _format_call(type(expr).__name__.removesuffix("Score").lower(), expr, children)
+        case NearestScore() | Bm25Score() | RrfScore() | ScoreValue():
+            score = expr.score if isinstance(expr, ScoreValue) else expr
+            name = type(score).__name__.removesuffix("Score").lower()
+            return _format_call(name, score, tuple(iter_children(score)))
         case _:
             return _format_leaf(expr)
 
@@ -291,6 +294,8 @@ def _format_call(name: str, expr: Expr, arguments: Sequence[Expr]) -> str:
     texts = list(map(format_expression, arguments))
     if isinstance(expr, TextMatch | NearestScore | Bm25Score):
         texts.insert(0, f"${expr.variable}.{expr.property}")
+    if isinstance(expr, NearestScore) and expr.metric is not Metric.L2:
+        texts.append(f'metric: "{expr.metric}"')
     return f"{name}({', '.join(texts)})"
 
 

@@ -57,6 +57,7 @@ from omnigraph.query.typed_tree import (
     Prefix,
     PropertyValue,
     RrfScore,
+    ScoreValue,
     Substring,
     SystemValue,
     TextMatch,
@@ -92,7 +93,8 @@ CHILD_FIELDS: dict[type[Expr], tuple[str, ...]] = {
     TextMatch: ("query", "edits"),
     NearestScore: ("query",),
     Bm25Score: ("query",),
-    RrfScore: ("first", "second", "k"),
+    RrfScore: ("arms", "k"),
+    ScoreValue: ("score",),
     AggregateValue: ("argument", "fraction", "order"),
 }
 _READS_VARIABLE = (
@@ -107,6 +109,11 @@ _READS_VARIABLE = (
 
 
 # ---- expressions ----
+
+
+def is_variable_reader(expr: Expr) -> bool:
+    """Whether an expression is about a variable itself, whatever is inside it."""
+    return isinstance(expr, _READS_VARIABLE)
 
 
 def iter_children(expr: Expr) -> Iterator[Expr]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from omnigraph.lang.tree_nodes import tree_node
-from omnigraph.query.ast import AggregateFunction, CompareOp, TextFunction
+from omnigraph.query.ast import AggregateFunction, CompareOp, Metric, TextFunction
 from omnigraph.query.typed_statements import (
     Action,
     Assign,
@@ -272,11 +272,16 @@ class TextMatch:
 
 @tree_node(frozen=True, slots=True)
 class NearestScore:
-    """Squared L2 distance to a query vector, or to the embedding of a query text."""
+    """How far a vector is from another one, or from the embedding of a query text.
+
+    By `l2` it is the square of the distance, by `cosine` 1 less the cosine, by `dot` the product
+    with the other sign: the smaller, the nearer. Another vector may be one that a row has.
+    """
 
     variable: str
     property: str
     query: Expr
+    metric: Metric = Metric.L2
     type: PropertyType = F32
 
 
@@ -292,15 +297,22 @@ class Bm25Score:
 
 @tree_node(frozen=True, slots=True)
 class RrfScore:
-    """Reciprocal rank fusion of two arms that rank one variable; no `k` means the default."""
+    """Reciprocal rank fusion of arms that rank one variable; no `k` means the default."""
 
-    first: NearestScore | Bm25Score
-    second: NearestScore | Bm25Score
+    arms: tuple[NearestScore | Bm25Score, ...]
     k: Expr | None = None
     type: PropertyType = F64
 
 
 Score = NearestScore | Bm25Score | RrfScore
+
+
+@tree_node(frozen=True, slots=True)
+class ScoreValue:
+    """The score of each row as a value that a clause binds; null for a row that has none."""
+
+    score: NearestScore | Bm25Score
+    type: PropertyType = F32.as_nullable()
 
 
 @tree_node(frozen=True, slots=True)
@@ -372,6 +384,7 @@ Expr = (
     | Negation
     | TextMatch
     | Score
+    | ScoreValue
     | AggregateValue
     | ColumnValue
 )

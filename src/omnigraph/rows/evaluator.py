@@ -44,6 +44,7 @@ from omnigraph.rows.kernels.function_call import (
     skip_memory,
 )
 from omnigraph.rows.kernels.function_kernels import call_function
+from omnigraph.rows.text_search import match_texts, read_text_query
 from omnigraph.schema.property_types import PropertyType
 
 Params: TypeAlias = Mapping[str, Value]
@@ -58,6 +59,7 @@ _READS_ROWS = (
     typed_tree.BoundValue,
     typed_tree.TextMatch,
     typed_tree.Score,
+    typed_tree.ScoreValue,
     typed_tree.AggregateValue,
     typed_tree.ColumnValue,
 )
@@ -133,6 +135,14 @@ class ComputedColumns(Protocol):
 
     def get_column(self, name: str) -> Values:
         """The values of a column."""
+
+
+@runtime_checkable
+class SearchedColumns(Protocol):
+    """Rows whose texts an index may know."""
+
+    def search_texts(self, match: typed_tree.TextMatch, params: Params) -> Values | None:
+        """Where texts satisfy a predicate, null where a text is; None to look at each of them."""
 
 
 class NoVariables:
@@ -387,15 +397,16 @@ def _evaluate_null_test(at: _Evaluation, expr: typed_tree.IsNull) -> _Value:
     return operand.is_valid() if expr.is_negated else operand.is_null()
 
 
-def _evaluate_text_match(at: _Evaluation, expr: typed_tree.TextMatch) -> Values:
-    def constant_at(part: Expr) -> Value:
-        return evaluate_constant(part, at.params)
-
-    query = constant_at(expr.query)
-    assert query is None or isinstance(query, str)
-    texts = at.get_property(expr.variable, expr.property)
-    edits = text_predicates.edits_of(expr, constant_at)
-    return text_predicates.matches(texts, query, edits, at.poll)
+def _evaluate_text_match(at: _Evaluation, expr: typed_tree.TextMatch) -> _Value:
+    query = read_text_query(expr, lambda part: evaluate_constant(part, at.params))
+    if query is None:
+        return _UNKNOWN
+    found = None
+    if isinstance(at.rows, SearchedColumns):
+        found = at.rows.search_texts(expr, at.params)
+    if found is None:
+        found = match_texts(at.get_property(expr.variable, expr.property), query, at.poll)
+    return found
 
 
 # ---- logic ----
@@ -478,6 +489,7 @@ _EVALUATORS: Final[dict[type[Expr], Callable[[_Evaluation, Any], _Value]]] = {
     typed_tree.NearestScore: _raise_unsupported,
     typed_tree.Bm25Score: _raise_unsupported,
     typed_tree.RrfScore: _raise_unsupported,
+    typed_tree.ScoreValue: _raise_unsupported,
     typed_tree.AggregateValue: _raise_unsupported,
     typed_tree.ColumnValue: _evaluate_column,
 }

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,8 @@ import pyarrow as pa
 from omnigraph.rows.comparison import Values
 
 Codes: TypeAlias = npt.NDArray[np.int32]
+# From a text to what it is searched by.
+Analyzer: TypeAlias = Callable[[str], list[str]]
 
 # Cutting takes a few times the bytes of the texts, which should stay in the caches of a core.
 BLOCK_BYTES: Final = 4 * 1024**2
@@ -36,7 +38,7 @@ STOP_WORDS = frozenset({
 
 # Stemming is the slowest part by far, and texts repeat their words; 20 MB when full.
 _STEMS_MAX: Final = 200_000
-_WORD = re.compile(r"[^\W_]+")
+WORD: Final = re.compile(r"[^\W_]+")
 
 # Latin letters that no decomposition takes apart.
 _LETTERS = {
@@ -66,17 +68,19 @@ class Tokens:
     vocabulary: list[str]
 
 
-def tokenize_texts(texts: Values, *, check: Callable[[], None] = lambda: None) -> Tokens:
+def tokenize_texts(
+    texts: Values, analyze: Analyzer | None = None, *, check: Callable[[], None] = lambda: None
+) -> Tokens:
     """The tokens of all texts; a null has none. `check` is called now and then, and may raise."""
-    vocabulary = _TokenEncoder()
+    vocabulary = _TokenEncoder(analyze or analyze_text)
     places: list[Codes] = []
     codes: list[Codes] = []
     done = 0
     for block in split_blocks(texts):
         check()
-        counts, runs = _split_runs(block)
-        run_places = np.repeat(np.arange(done, done + len(block), dtype=np.int32), counts)
-        found_places, found = vocabulary.encode_runs(runs, run_places)
+        runs = split_runs(block)
+        run_places = np.repeat(np.arange(done, done + len(block), dtype=np.int32), runs.counts)
+        found_places, found = vocabulary.encode_runs(runs.texts, run_places)
         places.append(found_places)
         codes.append(found)
         done += len(block)
@@ -92,7 +96,7 @@ def split_blocks(texts: Values, *, rows_max: int = sys.maxsize) -> Iterator[pa.A
     for chunk in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
         if not len(chunk):
             continue
-        offsets = _offsets_of(chunk)
+        offsets = offsets_of(chunk)
         start = 0
         while start < len(chunk):
             reach = np.searchsorted(offsets, offsets[start] + BLOCK_BYTES, side="right")
@@ -101,20 +105,32 @@ def split_blocks(texts: Values, *, rows_max: int = sys.maxsize) -> Iterator[pa.A
             start = stop
 
 
-def _offsets_of(texts: pa.Array) -> npt.NDArray[np.int64]:
+def offsets_of(texts: pa.Array) -> npt.NDArray[np.int64]:
+    """Where the bytes of each text start in their buffer, and where those of the last one end."""
     kind = np.int64 if pa.types.is_large_string(texts.type) else np.int32
     offsets = np.frombuffer(texts.buffers()[1], kind)
     return offsets[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
 
 
-def _split_runs(texts: pa.Array) -> tuple[npt.NDArray[np.int64], pa.DictionaryArray]:
-    """The runs of texts in lower case, and how many each text has."""
+class Runs(NamedTuple):
+    """The runs of texts in lower case: how many each text has, and at which byte each starts."""
+
+    counts: npt.NDArray[np.int64]
+    # Counted from the first byte of the first text.
+    starts: npt.NDArray[np.int64]
+    texts: pa.DictionaryArray
+
+
+def split_runs(texts: pa.Array) -> Runs:
+    """The runs of texts."""
     if texts.null_count:
         texts = texts.fill_null("")
-    offsets = _offsets_of(texts)
+    offsets = offsets_of(texts)
     data = texts.buffers()[2]
     if data is None or offsets[-1] == offsets[0]:
-        return np.zeros(len(texts), np.int64), pa.array([], pa.utf8()).dictionary_encode()
+        nothing = np.empty(0, np.int64)
+        no_runs = pa.array([], pa.utf8()).dictionary_encode()
+        return Runs(np.zeros(len(texts), np.int64), nothing, no_runs)
     lower = _LOWER.take(np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]])
     offsets = offsets - offsets[0]
     is_run = lower != _SEPARATOR
@@ -129,13 +145,14 @@ def _split_runs(texts: pa.Array) -> tuple[npt.NDArray[np.int64], pa.DictionaryAr
     ends = np.append((np.cumsum(is_run, dtype=np.int32) - 1)[starts], np.int32(len(kept)))
     buffers = [None, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(kept)]
     runs = pa.StringArray.from_buffers(len(starts), buffers[1], buffers[2])
-    return counts, runs.dictionary_encode()
+    return Runs(counts, starts, runs.dictionary_encode())
 
 
 class _TokenEncoder:
     """The codes of tokens, and the tokens of the runs that were met."""
 
-    def __init__(self) -> None:
+    def __init__(self, analyze: Analyzer) -> None:
+        self._analyze = analyze
         self.tokens_by_code: list[str] = []
         self._codes: dict[str, int] = {}
         self._of_runs: dict[str, tuple[int, ...]] = {}
@@ -160,7 +177,7 @@ class _TokenEncoder:
     def _encode_run(self, run: str) -> tuple[int, ...]:
         found = self._of_runs.get(run)
         if found is None:
-            found = self._of_runs[run] = tuple(map(self._assign_code, analyze_text(run)))
+            found = self._of_runs[run] = tuple(map(self._assign_code, self._analyze(run)))
         return found
 
     def _assign_code(self, token: str) -> int:
@@ -173,9 +190,28 @@ class _TokenEncoder:
 
 def analyze_text(text: str) -> list[str]:
     """The tokens of a text, in order and with repetitions."""
-    words = (word for word in _WORD.findall(text) if len(word) <= TOKEN_CHARACTERS_MAX)
-    folded = (_without_accents(word.lower()) for word in words)
-    return [_stem_word(word) for word in folded if word and word not in STOP_WORDS]
+    return [_stem_word(word) for word in map(_fold_word, WORD.findall(text)) if word]
+
+
+def analyze_places(text: str) -> list[str]:
+    """The same tokens, and an empty one for each word that is left out."""
+    return [word and _stem_word(word) for word in map(_fold_word, WORD.findall(text))]
+
+
+def split_words(text: str) -> list[str]:
+    """The words that tokens are made of, before they are stemmed."""
+    return [word for word in map(_fold_word, WORD.findall(text)) if word]
+
+
+def fold_text(text: str) -> str:
+    """A text in lower case without accents."""
+    return _without_accents(text.lower())
+
+
+def _fold_word(word: str) -> str:
+    """A word in lower case without accents; empty for one that no index has."""
+    folded = fold_text(word) if len(word) <= TOKEN_CHARACTERS_MAX else ""
+    return "" if folded in STOP_WORDS else folded
 
 
 def _without_accents(word: str) -> str:

@@ -1,4 +1,4 @@
-"""Tests of text, a column at a time: parts, prefixes, and words as full-text search sees them."""
+"""Tests of text, a column at a time: parts and prefixes, and the options of text predicates."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from omnigraph.query.ast import TextFunction
 from omnigraph.query.tree_walk import iter_subexpressions
 from omnigraph.query.typed_tree import Expr, TextMatch, Value
 from omnigraph.rows.comparison import Poll, Values, flatten_chunks, skip_poll, to_numpy
-from omnigraph.rows.text_analysis import BLOCK_BYTES, analyze_text, split_blocks, tokenize_texts
-from omnigraph.rows.vocabulary import find_near_tokens
+from omnigraph.rows.text_analysis import BLOCK_BYTES, split_blocks
 
 # How many edits `fuzzy` forgives when it does not say.
 _FUZZY_EDITS = 2
@@ -58,23 +57,6 @@ def has_prefix(text: str | Values, prefix: str | Values, poll: Poll = skip_poll)
     if isinstance(prefix, str) and not isinstance(text, str):
         return _test_blocks(text, lambda block: pc.starts_with(block, prefix), poll)
     return _test_pairs(str.startswith, text, prefix, poll)
-
-
-def matches(texts: Values, query: str | None, edits: int, poll: Poll = skip_poll) -> pa.Array:
-    """Which texts have a token within so many edits of a token of the query; never null."""
-    wanted = sorted(set(analyze_text(query or "")))
-    found = np.zeros(len(texts), np.bool_)
-    if wanted and len(texts):
-        # Texts repeat, and cutting one into words costs more than finding whether it is new.
-        distinct = flatten_chunks(texts).dictionary_encode()
-        tokens = tokenize_texts(distinct.dictionary, check=poll)
-        is_wanted = np.zeros(len(tokens.vocabulary), np.bool_)
-        is_wanted[find_near_tokens(pa.array(tokens.vocabulary, pa.utf8()), wanted, edits)] = True
-        has_one = np.zeros(len(distinct.dictionary) + 1, np.bool_)
-        has_one[tokens.texts[is_wanted.take(tokens.codes)]] = True
-        # A null has the index after all others.
-        found = has_one.take(to_numpy(distinct.indices.fill_null(len(distinct.dictionary))))
-    return pa.array(found)
 
 
 def require_valid_options(conditions: Iterable[Expr], constant: Callable[[Expr], Value]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
@@ -41,6 +41,19 @@ class Vocabulary:
         place = bisect_left(range(len(self)), token, key=lambda at: self.tokens[at].as_py())
         is_there = place < len(self) and self.tokens[place].as_py() == token
         return place if is_there else ABSENT
+
+    def find_prefixed(self, prefix: str) -> range:
+        """The codes of the tokens that begin with some letters."""
+
+        def read_beginning(at: int) -> str:
+            found: str = self.tokens[at].as_py()
+            return found[: len(prefix)]
+
+        codes = range(len(self))
+        return range(
+            bisect_left(codes, prefix, key=read_beginning),
+            bisect_right(codes, prefix, key=read_beginning),
+        )
 
     def find_near(self, wanted: Iterable[str], edits: int) -> TokenIndices:
         """The codes of the tokens within so many edits of one of those wanted, ascending."""

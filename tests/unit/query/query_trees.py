@@ -68,7 +68,9 @@ leaves = st.one_of(
 
 def _larger(inner: st.SearchStrategy[ast.Expr]) -> st.SearchStrategy[ast.Expr]:
     several = st.lists(inner, min_size=2, max_size=4).map(tuple)
-    arms = st.builds(ast.Nearest, accesses, inner) | st.builds(ast.Bm25, inner, inner)
+    named = st.builds(ast.NamedArgument, names, inner)
+    options = st.lists(named, max_size=2).map(tuple)
+    arms = st.builds(ast.Nearest, accesses, inner, options) | st.builds(ast.Bm25, inner, inner)
     return st.one_of(
         st.builds(ast.Or, several),
         st.builds(ast.And, several),
@@ -78,11 +80,11 @@ def _larger(inner: st.SearchStrategy[ast.Expr]) -> st.SearchStrategy[ast.Expr]:
         st.builds(ast.Membership, inner, inner),
         st.builds(ast.NullTest, inner, st.booleans()),
         st.builds(ast.AggregateCall, st.sampled_from(ONE_ARGUMENT), inner),
-        st.builds(ast.Rrf, arms, arms, st.none() | inner),
+        st.builds(ast.Rrf, st.lists(arms, min_size=2, max_size=3).map(tuple), st.none() | inner),
         arms,
         st.builds(
             ast.TextPredicate,
-            st.sampled_from([ast.TextFunction.SEARCH, ast.TextFunction.MATCH_TEXT]),
+            st.sampled_from([each for each in ast.TextFunction if each != "fuzzy"]),
             inner,
             inner,
         ),

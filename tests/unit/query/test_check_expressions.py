@@ -121,7 +121,10 @@ def test_a_text_test_alone_is_a_condition() -> None:
         ('@id = "x"', ["T6 @id"]),
         ("$b.cover = $b.cover", ["T7 $b.cover"]),
         ("$a.active = 1", ["T7 $a.active = 1"]),
-        ("nearest($b.vec, $p) < 1.0", ["T7 nearest($b.vec, $p)"]),
+        (
+            "rrf(bm25($b.title, $p), bm25($b.title, $p)) < 1.0",
+            ["T7 rrf(bm25($b.title, $p), bm25($b.title, $p))"],
+        ),
     ],
 )
 def test_a_wrong_part_is_reported_once_and_silences_the_rest(

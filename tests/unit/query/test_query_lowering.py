@@ -371,7 +371,7 @@ def test_a_ranked_read_sorts_by_score_then_keys_then_ids() -> None:
     person = pattern(Binding("p", "Person"), own="p")
     key = OrderKey(PropertyValue("p", "name", STRING))
     tie = OrderKey(SystemValue("p", SystemName.ID))
-    for score, is_descending in ((NEAREST, False), (BM25, True), (RrfScore(NEAREST, BM25), True)):
+    for score, is_descending in ((NEAREST, False), (BM25, True), (RrfScore((NEAREST, BM25)), True)):
         operators = chain(read(person, rank=score, order=(key,), limit=3))
         assert shape(operators) == ["unit", "scan p", "rank", "sort", "limit", "project"]
         sort = operators[3]
@@ -381,7 +381,7 @@ def test_a_ranked_read_sorts_by_score_then_keys_then_ids() -> None:
 
 def test_only_rrf_needs_a_window_when_rows_are_returned() -> None:
     person = pattern(Binding("p", "Person"), own="p")
-    for score, window in ((NEAREST, None), (BM25, None), (RrfScore(NEAREST, BM25), 3)):
+    for score, window in ((NEAREST, None), (BM25, None), (RrfScore((NEAREST, BM25)), 3)):
         rank = chain(read(person, rank=score, limit=3))[2]
         assert isinstance(rank, logical_plan.Rank)
         assert rank.window == window
@@ -389,7 +389,7 @@ def test_only_rrf_needs_a_window_when_rows_are_returned() -> None:
 
 def test_only_nearest_cuts_the_rows_of_an_aggregate() -> None:
     person = pattern(Binding("p", "Person"), own="p")
-    for score, window in ((BM25, None), (RrfScore(NEAREST, BM25), 3)):
+    for score, window in ((BM25, None), (RrfScore((NEAREST, BM25)), 3)):
         operators = chain(read(person, NAME, COUNT, rank=score, limit=3))
         assert shape(operators) == ["unit", "scan p", "rank", "aggregate", "sort", "limit"]
         rank = operators[2]

@@ -53,7 +53,7 @@ def test_every_expression_lists_its_children() -> None:
 
 def test_children_are_found_in_order() -> None:
     first, second = Bm25Score("p", "a", TEXT), Bm25Score("p", "b", TEXT)
-    assert list(iter_children(RrfScore(first, second))) == [first, second]
+    assert list(iter_children(RrfScore((first, second)))) == [first, second]
     assert list(iter_children(AllOf((TEXT, equal("a", "b"))))) == [TEXT, equal("a", "b")]
     assert list(iter_children(TEXT)) == []
 
@@ -71,7 +71,7 @@ def test_an_expression_is_changed_from_the_inside_out() -> None:
 
 
 def test_variables_are_found_and_renamed_everywhere() -> None:
-    score = RrfScore(Bm25Score("p", "a", TEXT), Bm25Score("q", "b", name_of("r")))
+    score = RrfScore((Bm25Score("p", "a", TEXT), Bm25Score("q", "b", name_of("r"))))
     assert variables_of(score) == {"p", "q", "r"}
     assert variables_of(rename_variables(score, str.upper)) == {"P", "Q", "R"}
     assert variables_of(Constant(True, BOOL)) == set()

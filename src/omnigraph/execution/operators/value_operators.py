@@ -30,7 +30,7 @@ from omnigraph.execution.sorted_arrays import expand_runs
 from omnigraph.execution.sources.graph_source import RowIndices
 from omnigraph.query.logical_plan import BlockColumn, Extend, Unnest
 from omnigraph.query.tree_walk import chain_of, used_variables_of, variables_of
-from omnigraph.query.typed_tree import Expr, element_type_of
+from omnigraph.query.typed_tree import Expr, ScoreValue, element_type_of
 from omnigraph.rows.columns import arrow_type_of
 from omnigraph.rows.comparison import flatten_chunks, to_numpy
 from omnigraph.rows.group_aggregates import Groups
@@ -93,7 +93,13 @@ class ExtendOperator:
         rows, name = prune_variables(batch, self.kept), self.op.variable
         if self.kept is not None and name not in self.kept:
             return rows
-        values = evaluate_array(self.op.value, batch, self.context)
+        if isinstance(self.op.value, ScoreValue):
+            # Imported when it is needed: most queries do not search.
+            from omnigraph.execution import search  # noqa: PLC0415
+
+            values = search.score_values(self.op.value.score, batch, self.context)
+        else:
+            values = evaluate_array(self.op.value, batch, self.context)
         self.context.budget.require_memory(values.nbytes)
         assert isinstance(self.op.value.type, PropertyType)
         kind = arrow_type_of(self.op.value.type)

@@ -19,7 +19,13 @@ from omnigraph.query.tree_walk import (
     link_chain,
     variables_of,
 )
-from omnigraph.query.typed_tree import AggregateValue, Expr, TextMatch, is_never_null
+from omnigraph.query.typed_tree import (
+    AggregateValue,
+    Expr,
+    ScoreValue,
+    TextMatch,
+    is_never_null,
+)
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 
 ResultStep: TypeAlias = plans.Aggregate | plans.Having | plans.Sort | plans.Limit | plans.Project
@@ -161,6 +167,15 @@ def collect_text_matches(root: plans.Operator) -> tuple[TextMatch, ...]:
         for expr in expressions_of(operator)
         for part in iter_subexpressions(expr)
         if isinstance(part, TextMatch)
+    )
+
+
+def has_score(root: plans.Operator) -> bool:
+    """Whether a plan scores rows, for their order or as values."""
+    return any(
+        isinstance(operator, plans.Rank)
+        or (isinstance(operator, plans.Extend) and isinstance(operator.value, ScoreValue))
+        for operator in iter_operators(root)
     )
 
 

@@ -6,9 +6,11 @@ the snapshot alone, not on an index of a table; each score is rounded once, in a
 operations.
 
     ranking           the score of each row: `bm25`, `nearest`, `rrf`, and texts to embed
+    row_queries       vectors to be near to that rows have
     text_filter       which nodes satisfy a text predicate
     bm25              scores of texts
     nearest_vectors   exact distances, of vectors in memory or streamed from the table
+    vector_metrics    how far vectors are from each other, and bounds of that
     vector_sketch     lower bounds of distances, which skip most vectors
     scored_nodes      nodes with scores, and the fusion of two ranks
     field_ref         a property of a node type at a snapshot
@@ -20,7 +22,7 @@ operations.
 
 from omnigraph.execution.search.field_cache import FieldCache, field_cache_of, share_memory
 from omnigraph.execution.search.field_ref import FieldRef
-from omnigraph.execution.search.ranking import rank_rows
+from omnigraph.execution.search.ranking import rank_rows, score_values
 from omnigraph.execution.search.text_filter import (
     find_text_candidates,
     search_nodes,
@@ -32,6 +34,7 @@ __all__ = [
     "field_cache_of",
     "find_text_candidates",
     "rank_rows",
+    "score_values",
     "search_nodes",
     "share_memory",
 ]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.execution.search.field_index import FieldIndex, Mask
+from omnigraph.execution.search.field_index import FieldIndex
 from omnigraph.execution.search.text_segment import TextSegment, totals_of
 from omnigraph.rows.text_analysis import Codes, analyze_text
 from omnigraph.rows.vocabulary import ABSENT
@@ -37,21 +36,6 @@ def score_bm25(field: TextField, query: str | None) -> Scores:
         norms = K1 * (1 - B + B * (lengths.astype(np.int64) * documents / total))
         scores[places] += rarity * frequencies * (K1 + 1) / (frequencies + norms)
     return scores
-
-
-def match_rows(field: TextField, query: str | None, edits: int) -> Mask:
-    """Which rows have a token within so many edits of a token of the query, by place."""
-    found = np.zeros(field.starts[-1], np.bool_)
-    wanted = sorted(set(analyze_text(query or "")))
-    for start, segment in zip(field.starts, field.segments, strict=False):
-        found[segment.find_rows_with(_find_codes(segment, wanted, edits)) + np.int64(start)] = True
-    return found
-
-
-def _find_codes(segment: TextSegment, wanted: list[str], edits: int) -> Iterable[int]:
-    if edits:
-        return map(int, segment.vocabulary.find_near(wanted, edits))
-    return [code for code in map(segment.vocabulary.find_code, wanted) if code != ABSENT]
 
 
 def _compute_statistics(field: TextField) -> tuple[int, int]:

@@ -26,7 +26,11 @@ from omnigraph.execution.search.text_segment import (
     build_text_segment,
     merge_text_segments,
 )
-from omnigraph.execution.search.vector_segment import build_vector_segment, merge_vector_segments
+from omnigraph.execution.search.vector_segment import (
+    VectorSegment,
+    build_vector_segment,
+    merge_vector_segments,
+)
 from omnigraph.execution.sources.topology.cache_files import (
     CacheBlock,
     CacheFiles,
@@ -34,6 +38,7 @@ from omnigraph.execution.sources.topology.cache_files import (
     encode_texts,
 )
 from omnigraph.execution.sources.topology.memory_cache import CachePartition, MemoryCache
+from omnigraph.rows.text_analysis import analyze_text, split_words
 from omnigraph.rows.view import View
 from omnigraph.rows.vocabulary import Vocabulary
 from omnigraph.storage.tables.lance_tables import Tables
@@ -75,6 +80,8 @@ class _SegmentBuilder(Generic[S]):
 
     make: Callable[[RowIds, pa.ChunkedArray], S]
     merge: Callable[[Sequence[S], Sequence[Mask | None]], S]
+    # Called between parts of the work, and may raise.
+    check: Callable[[], None]
 
 
 class FieldCache:
@@ -91,16 +98,23 @@ class FieldCache:
         """The texts of a property."""
 
         def make(row_ids: RowIds, texts: pa.ChunkedArray) -> TextSegment:
-            return build_text_segment(row_ids, texts, check=check)
+            analyze = analyze_text if asked.is_stemmed else split_words
+            return build_text_segment(row_ids, texts, analyze, check=check)
 
-        making = _SegmentBuilder(make, merge_text_segments)
+        making = _SegmentBuilder(make, merge_text_segments, check)
         return self._get_or_make(asked, lambda: self._load_texts(asked, making))
 
-    def get_vectors(self, asked: FieldRef) -> VectorField | None:
+    def get_vectors(
+        self, asked: FieldRef, *, check: Callable[[], None] = lambda: None
+    ) -> VectorField | None:
         """The vectors of a property; None if they are too many to keep."""
         if asked.vector_bytes > VECTORS_SHARE * self.memory.bytes_max:
             return None
-        making = _SegmentBuilder(build_vector_segment, merge_vector_segments)
+
+        def make(row_ids: RowIds, vectors: pa.ChunkedArray) -> VectorSegment:
+            return build_vector_segment(row_ids, vectors, check=check)
+
+        making = _SegmentBuilder(make, merge_vector_segments, check)
         return self._get_or_make(
             asked, lambda: _build_index(asked, self._find_earlier(asked), making)
         )
@@ -154,11 +168,11 @@ def _build_index(
     asked: FieldRef, earlier: FieldIndex[S] | None, making: _SegmentBuilder[S]
 ) -> FieldIndex[S]:
     if earlier is None:
-        return make_single_segment(making.make(*asked.read_rows(None)))
+        return make_single_segment(making.make(*asked.read_rows(None, check=making.check)))
     return extend_index(
         earlier,
         asked.read_row_ids(),
-        make=lambda new: making.make(*asked.read_rows(new)),
+        make=lambda new: making.make(*asked.read_rows(new, check=making.check)),
         merge=making.merge,
     )
 
@@ -191,14 +205,15 @@ class TextSegmentStore:
 
     def load(self, asked: FieldRef) -> TextSegment | None:
         """The texts of a version, if they were saved."""
-        piece = self.files.load(_file_pin_of(asked.pin), asked.column)
+        piece = self.files.load(_file_pin_of(asked.pin), asked.cache_name)
         return None if piece is None else _decode_segment(piece)
 
     def find_earlier(self, asked: FieldRef) -> TextSegment | None:
         """The texts of the latest earlier version that were saved."""
         latest: CacheBlock | None = None
         for version in self.files.list_versions(_file_pin_of(asked.pin).path) - {asked.pin.version}:
-            piece = self.files.load(replace(_file_pin_of(asked.pin), version=version), asked.column)
+            pin = replace(_file_pin_of(asked.pin), version=version)
+            piece = self.files.load(pin, asked.cache_name)
             if piece is None or not asked.is_after(piece.metadata[_STREAM], piece.metadata[_SEQ]):
                 continue
             if latest is None or piece.metadata[_SEQ] > latest.metadata[_SEQ]:
@@ -212,7 +227,7 @@ class TextSegmentStore:
         ref = asked.view.snapshot.ref
         notes: dict[str, str | int] = {_STREAM: ref.stream, _SEQ: ref.seq}
         self.files.save(
-            _file_pin_of(asked.pin), asked.column, lambda: _encode_segment(segment, notes)
+            _file_pin_of(asked.pin), asked.cache_name, lambda: _encode_segment(segment, notes)
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +16,8 @@ from omnigraph.storage.tables.pins import Pin
 from omnigraph.storage.tables.row_ids import ROW_ID
 
 _COMPONENT_BYTES: Final = 4
+# Rows that are fetched at once.
+_FETCHED_ROWS: Final = 2**16
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,8 @@ class FieldRef:
     view: View
     type_name: str
     property_name: str
+    # Whether words are found by their stems, or as they are written.
+    is_stemmed: bool = True
 
     @property
     def type_key(self) -> TypeKey:
@@ -41,14 +46,19 @@ class FieldRef:
         return self.view.get_shape(self.type_key).columns[self.property_name]
 
     @property
+    def cache_name(self) -> str:
+        """The column, and how its words are found."""
+        return self.column if self.is_stemmed else f"{self.column}-words"
+
+    @property
     def key(self) -> tuple[str, str]:
         """What all versions of the field have in common."""
-        return self.pin.path, self.column
+        return self.pin.path, self.cache_name
 
     @property
     def name(self) -> str:
         """The field of this version."""
-        return f"{self.pin.path}@{self.pin.version}/{self.column}"
+        return f"{self.pin.path}@{self.pin.version}/{self.cache_name}"
 
     def is_after(self, stream: str, seq: int) -> bool:
         """Whether the snapshot is a later one than a commit, on the same branch.
@@ -72,13 +82,25 @@ class FieldRef:
         )
         return found
 
-    def read_rows(self, row_ids: RowIds | None) -> tuple[RowIds, pa.ChunkedArray]:
-        """The values of some rows, or of all, in the order of row ids."""
-        table = self.view.open_table(self.type_key)
+    def read_rows(
+        self, row_ids: RowIds | None, *, check: Callable[[], None] = lambda: None
+    ) -> tuple[RowIds, pa.ChunkedArray]:
+        """The values of some rows, or of all, in the order of row ids.
+
+        `check` is called between batches, and may raise.
+        """
+        table, columns = self.view.open_table(self.type_key), [ROW_ID, self.column]
+        batches: list[pa.RecordBatch] = []
         if row_ids is None:
-            found = table.scan(columns=[ROW_ID, self.column])
+            for batch in table.scan_batches(columns=columns):
+                check()
+                batches.append(batch)
         else:
-            found = table.fetch_rows(pa.array(row_ids), columns=[ROW_ID, self.column])
+            for start in range(0, len(row_ids), _FETCHED_ROWS):
+                check()
+                some = pa.array(row_ids[start : start + _FETCHED_ROWS])
+                batches += table.fetch_rows(some, columns=columns).to_batches()
+        found = pa.Table.from_batches(batches, table.project_schema(columns))
         rows: RowIds = found[ROW_ID].to_numpy()
         if bool(np.all(rows[1:] > rows[:-1])):
             return rows, found[self.column]

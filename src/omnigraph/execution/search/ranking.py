@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -10,16 +12,17 @@ import pyarrow as pa
 
 from omnigraph.embedding.embedder import NamedEmbedder, normalize_vector
 from omnigraph.errors import EmbeddingError
-from omnigraph.execution.batch import Batch, filter_rows, find_bound_rows
+from omnigraph.execution.batch import Batch, find_bound_rows
 from omnigraph.execution.search.bm25 import score_bm25
 from omnigraph.execution.search.field_cache import field_cache_of
 from omnigraph.execution.search.field_ref import FieldRef
 from omnigraph.execution.search.nearest_vectors import (
-    Vector,
-    compute_squared_distances,
+    VectorSearch,
     find_nearest,
+    measure_rows,
     stream_nearest,
 )
+from omnigraph.execution.search.row_queries import find_row_queries, measure_pairs
 from omnigraph.execution.search.scored_nodes import (
     ScoredNodes,
     fuse_ranks,
@@ -27,21 +30,19 @@ from omnigraph.execution.search.scored_nodes import (
     select_least,
     sort_scores,
 )
+from omnigraph.execution.search.vector_metrics import Vector
 from omnigraph.execution.search.vector_segment import matrix_of
 from omnigraph.execution.sources.graph_source import DenseIds, Nodes, RowIndices
 from omnigraph.query.logical_plan import Rank
 from omnigraph.query.typed_tree import Bm25Score, NearestScore, RrfScore
 from omnigraph.rows.comparison import to_numpy
-from omnigraph.rows.evaluator import evaluate_constant
+from omnigraph.rows.evaluator import evaluate_constant, is_constant
 from omnigraph.rows.text_predicates import evaluate_option
 from omnigraph.schema.catalog import Property
 from omnigraph.schema.property_types import VectorType
 
 if TYPE_CHECKING:
-    from omnigraph.execution.execution_context import ExecutionContext
-
-if TYPE_CHECKING:
-    from omnigraph.execution.execution_context import Embedder
+    from omnigraph.execution.execution_context import Embedder, ExecutionContext
 
 RRF_K: Final = 60
 
@@ -61,18 +62,70 @@ def rank_rows(
     equal scores are either all there, or none.
     """
     score = op.score
-    variable = score.first.variable if isinstance(score, RrfScore) else score.variable
+    if isinstance(score, RrfScore):
+        found = _rank_nodes(
+            batch,
+            context,
+            variable=score.arms[0].variable,
+            rank=lambda nodes: nodes.fuse_scores(score, window=op.window, limit=limit),
+        )
+    else:
+        found = score_rows(score, batch, context, limit=limit)
+    return replace(batch.take(found.indices), scores=pa.array(found.scores))
+
+
+def score_values(
+    score: NearestScore | Bm25Score, batch: Batch, context: ExecutionContext
+) -> pa.Array:
+    """The score of each row, null for one that has none."""
+    found = score_rows(score, batch, context)
+    scores, is_known = np.zeros(batch.num_rows, np.float32), np.zeros(batch.num_rows, np.bool_)
+    scores[found.indices] = found.scores
+    is_known[found.indices] = True
+    return pa.array(scores, mask=~is_known)
+
+
+def score_rows(
+    score: NearestScore | Bm25Score,
+    batch: Batch,
+    context: ExecutionContext,
+    *,
+    limit: int | None = None,
+) -> ScoredNodes:
+    """The rows that have a score, as places, or the best so many of them and their equals."""
+    if isinstance(score, Bm25Score) or is_constant(score.query):
+        return _rank_nodes(
+            batch,
+            context,
+            variable=score.variable,
+            rank=lambda nodes: nodes.score_nodes(score, limit=limit),
+        )
+    return _score_distances_of_rows(score, batch, context, limit)
+
+
+def _rank_nodes(
+    batch: Batch,
+    context: ExecutionContext,
+    *,
+    variable: str,
+    rank: Callable[[_NodeRanker], ScoredNodes],
+) -> ScoredNodes:
+    """The rows that have a score, where those of one node have the same one."""
+    rows = np.arange(batch.num_rows)
     if variable in context.nullable:
-        batch = filter_rows(batch, find_bound_rows(batch, variable))
-    numbers, of_rows = _find_distinct(batch.nodes[variable])
+        rows = np.flatnonzero(find_bound_rows(batch, variable))
+    numbers, of_rows = _find_distinct(batch.nodes[variable].take(rows))
     type_name = context.nodes_of[variable]
     ranked = _NodeRanker(context, type_name, context.source.get_nodes(type_name), numbers)
     with context.budget.reserve(len(numbers) * _NODE_BYTES):
-        if isinstance(score, RrfScore):
-            found = ranked.fuse_scores(score, window=op.window, limit=limit)
-        else:
-            found = ranked.score_nodes(score, limit=limit)
-        return _select_scored_rows(batch, of_rows, found, count=len(numbers))
+        found = rank(ranked)
+        if of_rows is None:
+            return ScoredNodes(rows.take(found.indices), found.scores)
+        places = np.full(len(numbers), -1, np.int64)
+        places[found.indices] = np.arange(len(found.indices))
+        of_rows = places.take(of_rows)
+        kept = np.flatnonzero(of_rows >= 0)
+        return ScoredNodes(rows.take(kept), found.scores.take(of_rows.take(kept)))
 
 
 def _find_distinct(numbers: DenseIds) -> tuple[DenseIds, RowIndices | None]:
@@ -82,16 +135,26 @@ def _find_distinct(numbers: DenseIds) -> tuple[DenseIds, RowIndices | None]:
     return np.unique(numbers, return_inverse=True)
 
 
-def _select_scored_rows(
-    batch: Batch, of_rows: RowIndices | None, found: ScoredNodes, *, count: int
-) -> Batch:
-    if of_rows is None:
-        return replace(batch.take(found.indices), scores=pa.array(found.scores))
-    places = np.full(count, -1, np.int64)
-    places[found.indices] = np.arange(len(found.indices))
-    of_rows = places.take(of_rows)
-    kept = np.flatnonzero(of_rows >= 0)
-    return replace(batch.take(kept), scores=pa.array(found.scores.take(of_rows.take(kept))))
+def _score_distances_of_rows(
+    score: NearestScore, batch: Batch, context: ExecutionContext, limit: int | None
+) -> ScoredNodes:
+    """The rows whose vector and whose query are there, where rows differ in their queries."""
+    queries = find_row_queries(score.query, batch, context)
+    if not queries.are_few(batch.num_rows):
+        return measure_pairs(score, queries, batch, context, limit=limit)
+    parts = [ScoredNodes(np.empty(0, np.int64), np.empty(0, np.float32))]
+    for query, rows in queries.iter_groups():
+        context.budget.check_interrupts()
+        found = _rank_nodes(
+            batch.take(rows),
+            context,
+            variable=score.variable,
+            rank=partial(_NodeRanker.score_near, score=score, query=query, limit=limit),
+        )
+        parts.append(ScoredNodes(rows.take(found.indices), found.scores))
+    indices, scores = map(np.concatenate, zip(*parts, strict=True))
+    kept = select_least(scores, limit)
+    return ScoredNodes(indices[kept], scores[kept])
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +170,8 @@ class _NodeRanker:
         """The nodes that have a score, or the best so many of them and their equals."""
         if isinstance(score, Bm25Score):
             return self._score_texts(score, limit)
-        return self._score_distances(score, limit)
+        query = self._evaluate_query_vector(score)
+        return make_empty() if query is None else self.score_near(score, query, limit)
 
     def fuse_scores(self, score: RrfScore, *, window: int | None, limit: int | None) -> ScoredNodes:
         """The nodes that an arm ranks."""
@@ -115,7 +179,7 @@ class _NodeRanker:
         k = evaluate_option(
             score.k, lambda expr: evaluate_constant(expr, params), default=RRF_K, minimum=1
         )
-        arms = [self._rank_arm(arm, window) for arm in (score.first, score.second)]
+        arms = [self._rank_arm(arm, window) for arm in score.arms]
         found = fuse_ranks(arms, count=len(self.numbers), k=k)
         kept = select_least(-found.scores, limit)
         return ScoredNodes(found.indices[kept], found.scores[kept])
@@ -143,37 +207,30 @@ class _NodeRanker:
         kept = found[select_least(-scores[found], limit)]
         return ScoredNodes(kept, scores[kept])
 
-    def _score_distances(self, score: NearestScore, limit: int | None) -> ScoredNodes:
-        query = self._evaluate_query_vector(score)
-        if query is None:
-            return make_empty()
+    def score_near(self, score: NearestScore, query: Vector, limit: int | None) -> ScoredNodes:
+        """The nodes that have a vector, or those whose vector is the nearest."""
         asked = self._make_field_ref(score.property)
-        fields = field_cache_of(asked.view)
+        fields, check = field_cache_of(asked.view), self.context.budget.check_interrupts
+        search = VectorSearch(score.metric, check)
         if len(self.numbers) <= FEW_VECTORS and not fields.has_field(asked):
-            return self._score_few(score, query, limit)
-        field = fields.get_vectors(asked)
-        row_ids, check = (
-            self.nodes.fetch_row_ids(self.numbers),
-            self.context.budget.check_interrupts,
-        )
+            return self._score_few(score, query, limit, search)
+        field = fields.get_vectors(asked, check=check)
+        row_ids = self.nodes.fetch_row_ids(self.numbers)
         if field is None:
-            return stream_nearest(asked, row_ids, query, limit=limit, check=check)
+            return stream_nearest(asked, row_ids, query, limit=limit, search=search)
         places = field.find_row_indices(row_ids)
         known = np.flatnonzero(places >= 0)
-        found = find_nearest(field, places[known], query, limit=limit, check=check)
+        found = find_nearest(field, places[known], query, limit=limit, search=search)
         return ScoredNodes(known[found.indices], found.scores)
 
-    def _score_few(self, score: NearestScore, query: Vector, limit: int | None) -> ScoredNodes:
+    def _score_few(
+        self, score: NearestScore, query: Vector, limit: int | None, search: VectorSearch
+    ) -> ScoredNodes:
         vectors = self.nodes.fetch_values(score.property, self.numbers)
         known = np.flatnonzero(to_numpy(vectors.is_valid()))
-        distances = compute_squared_distances(
-            matrix_of(vectors.drop_null()),
-            query,
-            np.arange(len(known)),
-            self.context.budget.check_interrupts,
-        )
-        kept = select_least(distances, limit)
-        return ScoredNodes(known[kept], distances[kept])
+        matrix = matrix_of(vectors.drop_null())
+        distances = measure_rows(matrix, query, np.arange(len(known)), search)
+        return search.select(ScoredNodes(known, distances), limit)
 
     def _evaluate_query_vector(self, score: NearestScore) -> Vector | None:
         """What to be near to; None if it is null, or if there is nothing that could be near it."""

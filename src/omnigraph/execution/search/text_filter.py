@@ -1,22 +1,29 @@
-"""Which nodes have a text with a token of a query, by the index of the whole field."""
+"""Which nodes have a text that satisfies a predicate, by the index of the whole field."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import reduce
 from typing import Final
 
 import numpy as np
+import pyarrow as pa
 
-from omnigraph.execution.search.bm25 import match_rows
+from omnigraph.execution.search.bm25 import TextField
 from omnigraph.execution.search.field_cache import field_cache_of
 from omnigraph.execution.search.field_index import Mask, RowIds
 from omnigraph.execution.search.field_ref import FieldRef
+from omnigraph.execution.search.text_segment import NO_TEXT, TextSegment
 from omnigraph.execution.sources.graph_source import DenseIds, Nodes
+from omnigraph.query.ast import TextFunction
 from omnigraph.query.typed_tree import Expr, TextMatch
+from omnigraph.rows.comparison import to_numpy
 from omnigraph.rows.evaluator import Params, evaluate_constant, poll_of
 from omnigraph.rows.pushdown import iter_conjuncts
-from omnigraph.rows.text_predicates import edits_of
+from omnigraph.rows.text_search import TextQuery, match_texts, read_text_query
 from omnigraph.rows.view import View
+from omnigraph.rows.vocabulary import ABSENT
 
 # So few texts are examined one by one, unless the field is in memory already.
 FEW_TEXTS: Final = 1_000
@@ -24,26 +31,79 @@ FEW_TEXTS: Final = 1_000
 SMALL_SHARE: Final = 0.1
 
 
-def match_texts(
-    asked: FieldRef,
-    match: TextMatch,
-    params: Params,
-    *,
-    row_ids: RowIds,
-) -> Mask:
-    """Which rows of a table satisfy a text predicate; all of them are in the version asked for."""
+def match_rows(field: TextField, query: TextQuery) -> Mask:
+    """Which rows satisfy a predicate, by place; of a phrase, which have all of its words."""
+    if query.function is TextFunction.PREFIX:
+        return _find_prefixed(field, query.prefix)
+    tokens = query.tokens
+    if query.function in (TextFunction.ALL_WORDS, TextFunction.PHRASE):
+        parts = (_find_near(field, [token], 0) for token in tokens)
+        return reduce(np.logical_and, parts) if tokens else _find_near(field, [], 0)
+    return _find_near(field, tokens, query.edits)
+
+
+def _find_near(field: TextField, wanted: list[str], edits: int) -> Mask:
+    """The rows with a token within so many edits of one of some others."""
+
+    def find_codes(segment: TextSegment) -> Iterable[int]:
+        if edits:
+            return map(int, segment.vocabulary.find_near(wanted, edits))
+        return [code for code in map(segment.vocabulary.find_code, wanted) if code != ABSENT]
+
+    found = np.zeros(field.starts[-1], np.bool_)
+    for start, segment in zip(field.starts, field.segments, strict=False):
+        found[segment.find_rows_with(find_codes(segment)) + np.int64(start)] = True
+    return found
+
+
+def _find_prefixed(field: TextField, prefix: str) -> Mask:
+    found = np.zeros(field.starts[-1], np.bool_)
+    for start, segment in zip(field.starts, field.segments, strict=False):
+        codes = segment.vocabulary.find_prefixed(prefix) if prefix else range(0)
+        found[segment.find_rows_with(codes) + np.int64(start)] = True
+    return found
+
+
+def search_rows(asked: FieldRef, query: TextQuery, params: Params, *, row_ids: RowIds) -> pa.Array:
+    """Where rows of the version asked for satisfy a predicate, or have all words of a phrase.
+
+    It is null where the text is.
+    """
+    if not len(row_ids):
+        return pa.array([], pa.bool_())
+    asked = _choose_words(asked, query)
     field = field_cache_of(asked.view).get_texts(asked, check=poll_of(params))
-    found = match_rows(field, *_evaluate_query(match, params))
-    return found.take(field.find_row_indices(row_ids)) if len(row_ids) else np.empty(0, np.bool_)
+    places = field.find_row_indices(row_ids)
+    is_null = np.concatenate([segment.lengths == NO_TEXT for segment in field.segments])
+    if not len(is_null):
+        return pa.nulls(len(row_ids), pa.bool_())
+    # A row that the version does not have any more has no place.
+    mask = is_null.take(places) | (places < 0)
+    return pa.array(match_rows(field, query).take(places), mask=mask)
 
 
 def search_nodes(
     asked: FieldRef, match: TextMatch, params: Params, nodes: Nodes, numbers: DenseIds
-) -> Mask | None:
-    """Which nodes satisfy a text predicate; None if it is cheaper to look at their texts."""
-    if not _should_use_index(asked, len(numbers)):
+) -> pa.Array | None:
+    """Where nodes satisfy a predicate, null where the text is; None to look at their texts."""
+    query = read_text_query(match, lambda expr: evaluate_constant(expr, params))
+    if query is None:
+        return pa.nulls(len(numbers), pa.bool_())
+    if not _should_use_index(_choose_words(asked, query), len(numbers)):
         return None
-    return match_texts(asked, match, params, row_ids=nodes.fetch_row_ids(numbers))
+    found = search_rows(asked, query, params, row_ids=nodes.fetch_row_ids(numbers))
+    if query.function is not TextFunction.PHRASE:
+        return found
+    is_found = to_numpy(found).copy()
+    at = np.flatnonzero(is_found)
+    texts = nodes.fetch_values(match.property, numbers[at])
+    is_found[at] = to_numpy(match_texts(texts, query, poll_of(params)))
+    return pa.array(is_found, mask=to_numpy(found.is_null()))
+
+
+def _choose_words(asked: FieldRef, query: TextQuery) -> FieldRef:
+    """The field of the words as they are written, if a predicate is about them."""
+    return replace(asked, is_stemmed=query.function is not TextFunction.PREFIX)
 
 
 def _should_use_index(asked: FieldRef, count: int) -> bool:
@@ -59,32 +119,43 @@ def find_text_candidates(
     """The rows that satisfy all text predicates among conditions, and the other conditions.
 
     Without a text predicate there are no such rows: every row is a candidate. A predicate about
-    more texts than are kept in memory counts among the others.
+    more texts than are kept in memory counts among the others, and so does a phrase, of which the
+    rows have all words.
     """
     left: list[Expr] = []
     row_ids: RowIds | None = None
     for condition in iter_conjuncts(conditions):
-        asked = _find_field_ref(view, type_name, condition)
-        if asked is None or not isinstance(condition, TextMatch):
+        query = _read_indexed_query(view, type_name, condition, params)
+        if query is None or not isinstance(condition, TextMatch):
             left.append(condition)
-        elif row_ids is None:
-            row_ids = _find_matching_rows(asked, condition, params)
+            continue
+        asked = FieldRef(view, type_name, condition.property)
+        if row_ids is None:
+            row_ids = _find_matching_rows(asked, query, params)
         else:
-            row_ids = row_ids[match_texts(asked, condition, params, row_ids=row_ids)]
+            row_ids = row_ids[to_numpy(search_rows(asked, query, params, row_ids=row_ids))]
+        if query.function is TextFunction.PHRASE:
+            left.append(condition)
     return row_ids, left
 
 
-def _find_field_ref(view: View, type_name: str, condition: Expr) -> FieldRef | None:
-    """The field that a text predicate is about, if it is kept in memory."""
+def _read_indexed_query(
+    view: View, type_name: str, condition: Expr, params: Params
+) -> TextQuery | None:
+    """What a text predicate looks for, if its field is kept in memory."""
     if not isinstance(condition, TextMatch):
         return None
-    asked = FieldRef(view, type_name, condition.property)
-    return asked if field_cache_of(view).can_keep_texts(asked) else None
+    query = read_text_query(condition, lambda expr: evaluate_constant(expr, params))
+    if query is None:
+        return None
+    asked = _choose_words(FieldRef(view, type_name, condition.property), query)
+    return query if field_cache_of(view).can_keep_texts(asked) else None
 
 
-def _find_matching_rows(asked: FieldRef, match: TextMatch, params: Params) -> RowIds:
+def _find_matching_rows(asked: FieldRef, query: TextQuery, params: Params) -> RowIds:
+    asked = _choose_words(asked, query)
     field = field_cache_of(asked.view).get_texts(asked, check=poll_of(params))
-    found = match_rows(field, *_evaluate_query(match, params))
+    found = match_rows(field, query)
     parts = [
         segment.row_ids[found[start:stop] if alive is None else found[start:stop] & alive]
         for segment, alive, start, stop in zip(
@@ -92,10 +163,3 @@ def _find_matching_rows(asked: FieldRef, match: TextMatch, params: Params) -> Ro
         )
     ]
     return np.sort(np.concatenate(parts))
-
-
-def _evaluate_query(match: TextMatch, params: Params) -> tuple[str | None, int]:
-    edits = edits_of(match, lambda expr: evaluate_constant(expr, params))
-    query = evaluate_constant(match.query, params)
-    assert query is None or isinstance(query, str)
-    return query, edits

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from omnigraph.execution.search.field_index import Integers, Mask, RowIds
 from omnigraph.rows.comparison import Values, to_numpy
-from omnigraph.rows.text_analysis import Codes, tokenize_texts
+from omnigraph.rows.text_analysis import Analyzer, Codes, analyze_text, tokenize_texts
 from omnigraph.rows.vocabulary import Vocabulary
 
 # The length of a text that is null, which is not a document.
@@ -63,6 +63,9 @@ class TextSegment:
 
     def find_rows_with(self, codes: Iterable[int]) -> Codes:
         """The rows that have one of some tokens, each maybe more than once."""
+        if isinstance(codes, range):
+            # The postings of tokens that follow each other do so too.
+            return self.places[self.starts[codes.start] : self.starts[codes.stop]]
         found = [self.get_posting(code).row_indices for code in codes]
         return np.concatenate(found) if found else np.empty(0, np.int32)
 
@@ -74,10 +77,14 @@ def totals_of(lengths: Codes) -> tuple[int, int]:
 
 
 def build_text_segment(
-    row_ids: RowIds, texts: Values, *, check: Callable[[], None] = lambda: None
+    row_ids: RowIds,
+    texts: Values,
+    analyze: Analyzer = analyze_text,
+    *,
+    check: Callable[[], None] = lambda: None,
 ) -> TextSegment:
     """The segment of texts, whose row ids are ascending."""
-    tokens = tokenize_texts(texts, check=check)
+    tokens = tokenize_texts(texts, analyze, check=check)
     lengths = np.bincount(tokens.texts, minlength=len(row_ids)).astype(np.int32)
     lengths[to_numpy(texts.is_null())] = NO_TEXT
     check()

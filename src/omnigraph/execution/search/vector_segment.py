@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -57,13 +57,17 @@ class VectorSegment:
         return self._sketch.get_sketch(self.matrix) if is_worth_it else None
 
 
-def build_vector_segment(row_ids: RowIds, vectors: Values) -> VectorSegment:
+def build_vector_segment(
+    row_ids: RowIds, vectors: Values, *, check: Callable[[], None] = lambda: None
+) -> VectorSegment:
     """The segment of vectors, whose row ids are ascending."""
     known = flatten_chunks(vectors)
+    check()
     if not known.null_count:
-        return _build_segment(row_ids, matrix_of(known), np.empty(0, np.uint64))
+        return _build_segment(row_ids, matrix_of(known), np.empty(0, np.uint64), check)
     has_vector = to_numpy(known.is_valid())
-    return _build_segment(row_ids[has_vector], matrix_of(known.drop_null()), row_ids[~has_vector])
+    matrix = matrix_of(known.drop_null())
+    return _build_segment(row_ids[has_vector], matrix, row_ids[~has_vector], check)
 
 
 def merge_vector_segments(
@@ -92,10 +96,16 @@ def matrix_of(vectors: pa.Array) -> Matrix:
     return found.reshape(len(vectors), dimension)
 
 
-def _build_segment(row_ids: RowIds, matrix: Matrix, blank_rows: RowIds) -> VectorSegment:
+def _build_segment(
+    row_ids: RowIds,
+    matrix: Matrix,
+    blank_rows: RowIds,
+    check: Callable[[], None] = lambda: None,
+) -> VectorSegment:
     squares = np.empty(len(matrix), np.float32)
     with np.errstate(over="ignore"):
         for start in range(0, len(matrix), _BLOCK_ROWS):
+            check()
             block = matrix[start : start + _BLOCK_ROWS].astype(np.float64)
             squares[start : start + _BLOCK_ROWS] = np.einsum("ij,ij->i", block, block)
     return VectorSegment(row_ids, matrix, squares, blank_rows)

@@ -77,6 +77,17 @@ class TextFunction(StrEnum):
     SEARCH = "search"
     FUZZY = "fuzzy"
     MATCH_TEXT = "match_text"
+    ALL_WORDS = "all_words"
+    PHRASE = "phrase"
+    PREFIX = "prefix"
+
+
+class Metric(StrEnum):
+    """How the distance of two vectors is measured."""
+
+    L2 = "l2"
+    COSINE = "cosine"
+    DOT = "dot"
 
 
 @tree_node(frozen=True, slots=True)
@@ -186,7 +197,7 @@ class Now:
 
 @tree_node(frozen=True, slots=True)
 class TextPredicate:
-    """`search(f, q)`, `match_text(f, q)` or `fuzzy(f, q[, edits])`."""
+    """`search(f, q)` and the like, or `fuzzy(f, q[, edits])`."""
 
     function: TextFunction
     target: Expr
@@ -201,6 +212,7 @@ class Nearest:
 
     target: PropertyAccess | SystemAccess
     query: Expr
+    options: tuple[NamedArgument, ...] = ()
     span: Span = field(default=NO_SPAN, compare=False)
 
 
@@ -215,10 +227,9 @@ class Bm25:
 
 @tree_node(frozen=True, slots=True)
 class Rrf:
-    """`rrf(first, second[, k])`."""
+    """`rrf(first, second, …[, k])`."""
 
-    first: Nearest | Bm25
-    second: Nearest | Bm25
+    arms: tuple[Nearest | Bm25, ...]
     k: Expr | None = None
     span: Span = field(default=NO_SPAN, compare=False)
 
@@ -260,11 +271,21 @@ class AllRows:
 
 
 @tree_node(frozen=True, slots=True)
+class NamedArgument:
+    """`name: value` after the other arguments of a call."""
+
+    name: Name
+    value: Expr
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@tree_node(frozen=True, slots=True)
 class FunctionCall:
-    """`name(a, b)`: a function of values."""
+    """`name(a, b, option: c)`: a function of values."""
 
     name: str
     arguments: tuple[Expr, ...]
+    options: tuple[NamedArgument, ...] = ()
     span: Span = field(default=NO_SPAN, compare=False)
 
 

@@ -53,7 +53,7 @@ def check_pattern_write(
     )
     return typed_tree.PatternWrite(
         typed_reads.Read(
-            "match", parameters, scope.attach_blocks(pattern), columns, input=before.stage
+            "match", parameters, scope.attach_hidden(pattern), columns, input=before.stage
         ),
         tuple(actions),
     )

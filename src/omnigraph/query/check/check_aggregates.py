@@ -10,7 +10,12 @@ from omnigraph.query import ast, typed_tree
 from omnigraph.query.ast import AggregateFunction
 from omnigraph.query.check.check_context import CheckContext
 from omnigraph.query.check.check_literals import scalar_of
-from omnigraph.query.tree_walk import iter_children, map_children, variables_of
+from omnigraph.query.tree_walk import (
+    is_variable_reader,
+    iter_children,
+    map_children,
+    variables_of,
+)
 from omnigraph.schema.property_types import (
     INTEGERS,
     NUMERIC,
@@ -211,5 +216,4 @@ def is_row_reader(value: typed_tree.Expr) -> bool:
     """Whether an expression reads rows of the pattern, other than in an aggregate."""
     if isinstance(value, typed_tree.AggregateValue):
         return False
-    children = tuple(iter_children(value))
-    return any(map(is_row_reader, children)) if children else bool(variables_of(value))
+    return is_variable_reader(value) or any(map(is_row_reader, iter_children(value)))

@@ -32,7 +32,7 @@ def check_block_value(
         return None
     type_ = typed_tree.BOOL if value is None else value.type
     name = context.make_anonymous_name()
-    scope.bind_block(typed_reads.BlockColumn(inner.attach_blocks(pattern), name, value))
+    scope.bind_hidden(typed_reads.BlockColumn(inner.attach_hidden(pattern), name, value))
     return typed_tree.BoundValue(name, type_)
 
 

@@ -140,6 +140,23 @@ def _check_lengths(
     return False
 
 
+def _check_highlight(
+    context: CheckContext, call: ast.FunctionCall, arguments: Sequence[typed_tree.Expr]
+) -> bool:
+    """All but the text are the same at every row."""
+    if not all(
+        isinstance(each, typed_tree.ParameterValue | typed_tree.Constant) for each in arguments[1:]
+    ):
+        message = "highlight() takes literals and parameters after the text"
+        context.report_error("T112", call.span, message)
+        return False
+    words = _get_constant(arguments, 4)
+    if isinstance(words, int) and words < 1:
+        context.report_error("T112", call.span, "highlight() shows at least one word")
+        return False
+    return True
+
+
 def _length_of(value: typed_tree.Expr) -> int | None:
     """How many numbers a vector has, if that is known."""
     if isinstance(value.type, PropertyType) and isinstance(value.type.value, VectorType):
@@ -156,4 +173,5 @@ _CHECKS: Final[dict[str, _Check]] = {
     **dict.fromkeys(("matches", "extract", "regex_replace"), _check_pattern),
     **dict.fromkeys(("l2", "cosine", "dot"), _check_lengths),
     "trunc": _check_unit,
+    "highlight": _check_highlight,
 }

@@ -22,11 +22,29 @@ if TYPE_CHECKING:
     from omnigraph.query.check.variable_scope import Scope
 
 CheckBlock = Callable[["CheckContext", "Scope", ast.BlockValue], typed_tree.Expr | None]
+CheckScore = Callable[["CheckContext", "Scope", ast.Nearest | ast.Bm25], typed_tree.Expr | None]
+CheckPredicate = Callable[["CheckContext", "Scope", ast.TextPredicate], typed_tree.Expr | None]
 
 
 def refuse_block(context: CheckContext, _scope: Scope, block: ast.BlockValue) -> None:
     """Report a block where there are no variables that it could be about."""
     context.report_error("T44", block.span, "a block cannot stand here")
+
+
+def refuse_predicate(
+    context: CheckContext, _scope: Scope, predicate: ast.TextPredicate
+) -> typed_tree.Expr | None:
+    """Report a text predicate where there are no variables that it could be about."""
+    context.report_error("T44", predicate.span, "a search predicate cannot stand here")
+    return None
+
+
+def refuse_score(
+    context: CheckContext, _scope: Scope, call: ast.Nearest | ast.Bm25
+) -> typed_tree.Expr | None:
+    """Report a score where there are no variables that it could be about."""
+    context.report_error("T44", call.span, "a score cannot stand here")
+    return None
 
 
 @dataclass(slots=True)
@@ -48,6 +66,10 @@ class CheckContext:
     joining_steps: dict[tuple[str, str], tuple[EdgeStep, ...]] = field(default_factory=dict)
     # The checker of blocks that stand in expressions, which are checked before blocks are.
     check_block: CheckBlock = refuse_block
+    # The checker of text predicates in expressions, whose own arguments are expressions.
+    check_predicate: CheckPredicate = refuse_predicate
+    # The same for scores that are values.
+    check_score: CheckScore = refuse_score
     _anonymous: int = 0
     _stages: int = 0
     _reported: set[tuple[str, str]] = field(default_factory=set)

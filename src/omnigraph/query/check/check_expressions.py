@@ -118,8 +118,9 @@ def _check_computation(
         return check_expression(context, operand, leaf)
 
     match expr:
-        case ast.FunctionCall(_, arguments):
-            return check_call(context, expr, [check(each) for each in arguments])
+        case ast.FunctionCall(_, arguments, options):
+            named = {each.name.text: check(each.value) for each in options}
+            return check_call(context, expr, [check(each) for each in arguments], named)
         case ast.Minus(operand):
             return check_minus(context, expr, check(operand))
         case ast.Arithmetic(_, left, right):
@@ -151,6 +152,8 @@ class LeafRules:
     aggregate: Refusal
     predicate: Refusal
     rank: Refusal
+    # Whether a score is a value here.
+    takes_scores: bool = False
 
     def find_refusal(self, call: ast.AggregateCall | ast.TextPredicate | ast.RankCall) -> Refusal:
         """What the position says to a call."""
@@ -178,7 +181,7 @@ def leaf_of(context: CheckContext, scope: Scope, position: LeafRules) -> Leaf:
                 hint = WORD_HINTS.get(name) or refusal.hint
                 context.report_error(refusal.code, span, f"'{name}' {refusal.message}", hint=hint)
             case ast.AggregateCall() | ast.TextPredicate() | ast.Nearest() | ast.Bm25() | ast.Rrf():
-                refuse_leaf(context, position.find_refusal(expr), expr)
+                return _check_leaf_call(context, scope, position, expr)
             case ast.BlockValue():
                 return context.check_block(context, scope, expr)
             case _:
@@ -186,6 +189,22 @@ def leaf_of(context: CheckContext, scope: Scope, position: LeafRules) -> Leaf:
         return None
 
     return leaf
+
+
+def _check_leaf_call(
+    context: CheckContext,
+    scope: Scope,
+    position: LeafRules,
+    call: ast.AggregateCall | ast.TextPredicate | ast.RankCall,
+) -> typed_tree.Expr | None:
+    """A text predicate or a score as a value; in strict mode, and elsewhere, none of them is."""
+    if not context.is_strict:
+        if isinstance(call, ast.TextPredicate):
+            return context.check_predicate(context, scope, call)
+        if position.takes_scores and isinstance(call, ast.Nearest | ast.Bm25):
+            return context.check_score(context, scope, call)
+    refuse_leaf(context, position.find_refusal(call), call)
+    return None
 
 
 def refuse_leaf(context: CheckContext, refusal: Refusal, expr: LeafExpr) -> None:

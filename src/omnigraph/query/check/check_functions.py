@@ -6,7 +6,7 @@ reported; it then says nothing more about them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from omnigraph.lang.source_text import Span
@@ -64,10 +64,15 @@ _ARGUMENTS_SHOWN: Final = 4
 
 
 def check_call(
-    context: CheckContext, call: ast.FunctionCall, arguments: Sequence[typed_tree.Expr | None]
+    context: CheckContext,
+    call: ast.FunctionCall,
+    arguments: Sequence[typed_tree.Expr | None],
+    options: Mapping[str, typed_tree.Expr | None],
 ) -> typed_tree.Expr | None:
-    """`name(a, b)`."""
+    """`name(a, b, option: c)`."""
     signatures = SIGNATURES.get(call.name)
+    if not _check_options(context, call, signatures or ()) or None in options.values():
+        return None
     known = [each for each in arguments if each is not None]
     if signatures is None or len(known) < len(arguments):
         # An unknown name has been reported where it was read.
@@ -80,11 +85,38 @@ def check_call(
     if call.name == "today":
         return typed_tree.FunctionValue("date", (typed_tree.NowValue(),), _RESULTS["date"])
     for signature in fitting:
-        found = _apply(signature, known)
+        chosen = [options.get(each.name) or NULL for each in signature.options]
+        found = _apply(signature, [*known, *chosen])
         if found is not None:
             return found if check_constant_arguments(context, call, found) else None
-    _refuse_arguments(context, call, fitting, known)
+    _refuse_arguments(context, call, fitting, [*known, *_list_given(options)])
     return None
+
+
+def _list_given(options: Mapping[str, typed_tree.Expr | None]) -> list[typed_tree.Expr]:
+    return [each for each in options.values() if each is not None]
+
+
+def _check_options(
+    context: CheckContext, call: ast.FunctionCall, signatures: Iterable[Signature]
+) -> bool:
+    """Whether a function has all options that a call names, each once."""
+    known = {option.name for each in signatures for option in each.options}
+    names: set[str] = set()
+    is_right = True
+    for each in call.options:
+        name = each.name.text
+        if name not in known or name in names:
+            problem = "is given twice" if name in known else "is not an option"
+            context.report_error(
+                "T111",
+                each.name.span,
+                f"'{name}' {problem} of {call.name}()",
+                hint=context.suggest_similar(name, sorted(known)),
+            )
+            is_right = False
+        names.add(name)
+    return is_right
 
 
 def check_arithmetic(
@@ -189,8 +221,9 @@ def _apply(
     signature: Signature, arguments: list[typed_tree.Expr]
 ) -> typed_tree.FunctionValue | None:
     """The call by one signature, or None if it does not fit."""
-    parameters = signature.find_parameters(len(arguments))
+    parameters = signature.find_parameters(len(arguments) - len(signature.options))
     assert parameters is not None
+    parameters = (*parameters, *signature.options)
     if not all(map(_fits, parameters, arguments)) or not _have_alike_items(arguments):
         return None
     alike = [

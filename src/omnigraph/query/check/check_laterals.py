@@ -9,7 +9,11 @@ from omnigraph.query import ast, typed_reads, typed_tree
 from omnigraph.query.check.check_context import CheckContext
 from omnigraph.query.check.check_expressions import LeafRules, Refusal, check_expression, leaf_of
 from omnigraph.query.check.check_literals import check_row_count
-from omnigraph.query.check.check_order import is_sortable
+from omnigraph.query.check.check_order import (
+    check_rank_direction,
+    check_rank_limit,
+    is_sortable,
+)
 from omnigraph.query.check.variable_scope import NodeVariable, Scope
 from omnigraph.query.tree_walk import variables_of
 
@@ -17,7 +21,8 @@ _KEY = LeafRules(
     word=Refusal("T42", "is not a value here", "write '$v.name' for a property"),
     aggregate=Refusal("T42", "an aggregate cannot order the matches of a block"),
     predicate=Refusal("T42", "a search predicate cannot be an order key"),
-    rank=Refusal("T42", "a rank call cannot order the matches of a block"),
+    rank=Refusal("T42", "rrf() cannot order the matches of a block", "order by one of its arms"),
+    takes_scores=True,
 )
 # Conditions that are null, and so not true, where something that they read is null.
 _STRICT = (
@@ -39,8 +44,18 @@ def check_lateral(
     outer, inner = scopes
     errors_before = context.errors
     keys = [_check_key(context, inner, each) for each in block.order]
+    leading = keys[0] if keys else None
+    if leading is not None and isinstance(block.order[0].value, ast.Nearest | ast.Bm25):
+        # What has no score is not among the best.
+        has_score = typed_tree.IsNull(leading.value, is_negated=True)
+        pattern = inner.attach_hidden(pattern)
+        pattern = replace(pattern, clauses=(*pattern.clauses, typed_reads.Condition(has_score)))
     limit = check_row_count(context, "limit", block.limit)
     offset = check_row_count(context, "offset", block.offset)
+    for key in block.order[:1]:
+        if isinstance(key.value, ast.Nearest | ast.Bm25):
+            has_limit = block.limit is not None
+            check_rank_limit(context, key.value, key, has_limit=has_limit)
     is_cut = block.limit is not None or block.offset is not None
     if not block.is_optional and not (is_cut or block.order):
         context.collector.report_warning(
@@ -54,7 +69,7 @@ def check_lateral(
         # Beside nulls an expression may have a value, as coalesce() does: it has to be bound.
         lets = (typed_reads.Let(*each) for each in inner.list_named_values())
         pattern = replace(pattern, clauses=(*pattern.clauses, *lets))
-    pattern = inner.attach_blocks(pattern)
+    pattern = inner.attach_hidden(pattern)
     if context.errors > errors_before:
         return None
     known = tuple(key for key in keys if key is not None)
@@ -69,7 +84,8 @@ def _check_key(
         return None
     if isinstance(value, typed_tree.NodeValue):
         value = typed_tree.SystemValue(value.variable, typed_tree.SystemName.ID)
-    return typed_reads.OrderKey(value, key.direction is ast.Direction.DESC)
+    is_best_first = check_rank_direction(context, key)
+    return typed_reads.OrderKey(value, is_best_first or key.direction is ast.Direction.DESC)
 
 
 def require_bound(scope: Scope, name: str) -> tuple[typed_tree.Expr, ...]:

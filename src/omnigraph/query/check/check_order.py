@@ -132,8 +132,8 @@ def _is_score(keys: _OrderScope, expr: ast.Expr) -> bool:
 def _check_leading(
     keys: _OrderScope, call: ast.RankCall, key: ast.OrderKey
 ) -> typed_tree.Score | None:
-    _check_limit(keys, call, key)
-    _check_direction(keys, call, key)
+    check_rank_limit(keys.context, call, key, has_limit=keys.limit is not None)
+    check_rank_direction(keys.context, replace(key, value=call))
     if isinstance(key.value, ast.Identifier):
         value = keys.by_name[key.value.name].value
         assert value is None or isinstance(value, typed_tree.Score)
@@ -141,30 +141,36 @@ def _check_leading(
     return check_rank(keys.context, keys.scope, call)
 
 
-def _check_limit(keys: _OrderScope, call: ast.RankCall, key: ast.OrderKey) -> None:
-    if keys.limit is not None or isinstance(call, ast.Bm25):
+def check_rank_limit(
+    context: CheckContext, call: ast.RankCall, key: ast.OrderKey, *, has_limit: bool
+) -> None:
+    """Report an order by a rank of everything that has no limit."""
+    if has_limit or isinstance(call, ast.Bm25):
         return
     code, name = ("T17", "nearest") if isinstance(call, ast.Nearest) else ("T21", "rrf")
-    keys.context.report_error(
+    context.report_error(
         code, key.value.span, f"ordering by {name}() needs a limit", hint="add 'limit 10'"
     )
 
 
-def _check_direction(keys: _OrderScope, call: ast.RankCall, key: ast.OrderKey) -> None:
-    if isinstance(call, ast.Nearest):
+def check_rank_direction(context: CheckContext, key: ast.OrderKey) -> bool:
+    """Whether a key puts the highest score first, whatever its direction; reports a wrong one."""
+    if isinstance(key.value, ast.Nearest):
         if key.direction is ast.Direction.DESC:
-            keys.context.report_error(
-                "T18", key.span, "nearest() orders nearest first; drop 'desc'"
-            )
-    elif key.direction is ast.Direction.ASC:
-        keys.context.report_deprecated(
+            context.report_error("T18", key.span, "nearest() orders nearest first; drop 'desc'")
+        return False
+    if not isinstance(key.value, ast.RankCall):
+        return False
+    if key.direction is ast.Direction.ASC:
+        context.report_deprecated(
             ("T54", "L313"),
             key.span,
             "a text rank cannot be ascending"
-            if keys.context.is_strict
+            if context.is_strict
             else "'asc' is ignored: a text rank puts the best match first",
             hint="drop 'asc'",
         )
+    return True
 
 
 def _check_aliases(keys: _OrderScope, order: Sequence[ast.OrderKey]) -> None:
@@ -280,7 +286,8 @@ def _check_equal_key(keys: _OrderScope, key: ast.OrderKey) -> _CheckedKey | None
     is_named = isinstance(key.value, ast.Variable) and isinstance(
         scope.peek(key.value.name), ValueVariable
     )
-    is_computed = isinstance(key.value, ast.Computation | ast.BlockValue) or is_named
+    is_test = isinstance(key.value, ast.TextPredicate)
+    is_computed = isinstance(key.value, ast.Computation | ast.BlockValue) or is_named or is_test
     if item is None and is_computed and not keys.items.is_aggregated:
         return _build_key(keys, key, value)
     if item is None:

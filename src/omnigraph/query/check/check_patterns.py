@@ -74,6 +74,7 @@ _FILTER = LeafRules(
         "T38", "a search predicate must be a whole condition, alone or joined by 'and'"
     ),
     rank=Refusal("T7", "a rank call is not a condition", _RANK_HINT),
+    takes_scores=True,
 )
 _BLOCK_ARGUMENT = LeafRules(
     word=_FILTER.word,
@@ -103,7 +104,7 @@ def check_pattern(
             checked.append(walks[index].typed)
         else:
             checked.append(_check_clause(context, scope, clause))
-        before[index] = list(scope.take_blocks())
+        before[index] = list(scope.take_hidden())
         warn_of_pointless_optional(context, scope, checked[-1], clause.span)
     for index, scan in check_anchors(context, scope, walks).items():
         before[index].append(scan)
@@ -152,8 +153,13 @@ def _check_clause(
         case ast.AggregateBlock():
             return _check_aggregate_block(context, scope, clause)
         case ast.LateralBlock():
-            pattern, inner = _check_block(context, scope, clause)
-            return check_lateral(context, (scope, inner), pattern, clause)
+            errors_before = context.errors
+            pattern, inner = check_pattern(context, clause.clauses, scope)
+            context.block_variables.update(inner.own)
+            lateral = check_lateral(context, (scope, inner), pattern, clause)
+            # Its tail may be what mentions an outer variable.
+            _require_mention(context, inner, clause, errors_before=errors_before)
+            return lateral
         case ast.Let():
             context.value_variables.add(clause.variable.name)
             return check_let(context, scope, clause)
@@ -209,6 +215,13 @@ def _check_block(
     errors_before = context.errors
     pattern, inner = check_pattern(context, block.clauses, scope)
     context.block_variables.update(inner.own)
+    _require_mention(context, inner, block, errors_before=errors_before)
+    return pattern, inner
+
+
+def _require_mention(
+    context: CheckContext, inner: Scope, block: Block, *, errors_before: int
+) -> None:
     # A wrong clause may be the one that was meant to mention the outer variable.
     if not inner.mentions_outer and context.errors == errors_before:
         code = "T9" if isinstance(block, ast.NotBlock) else "T39"
@@ -218,7 +231,6 @@ def _check_block(
             "the block mentions no variable bound before it",
             hint="its own clauses must use one; a block nested in it does not count",
         )
-    return pattern, inner
 
 
 def _check_aggregate_block(
@@ -240,7 +252,7 @@ def _check_aggregate_block(
     value = _check_bound(context, block, type_)
     if type_ is None or value is None:
         return None
-    pattern = inner.attach_blocks(pattern)
+    pattern = inner.attach_hidden(pattern)
     return typed_reads.AggregateBlock(pattern, block.function, argument, block.op, value)
 
 

@@ -61,7 +61,7 @@ def check_result(
     read = typed_reads.Read(
         name="",
         parameters=(),
-        pattern=scope.attach_blocks(pattern),
+        pattern=scope.attach_hidden(pattern),
         columns=items.build_columns(),
         is_aggregated=items.is_aggregated,
         having=having,

@@ -221,7 +221,7 @@ def default_name_of(expr: ast.Expr) -> str | None:
             return f"{target.variable.name}._distance"
         case ast.Bm25(ast.PropertyAccess(variable)):
             return f"{variable.name}._score"
-        case ast.Rrf(ast.Nearest(target) | ast.Bm25(ast.PropertyAccess() as target)):
+        case ast.Rrf((ast.Nearest(target) | ast.Bm25(ast.PropertyAccess() as target), *_)):
             return f"{target.variable.name}._rrf"
         case _:
             return "literal" if isinstance(expr, ast.Literal) else None
@@ -298,7 +298,8 @@ def _resolve_name(context: CheckContext, projection: ast.Projection) -> str | No
 def _is_operator(expr: ast.Expr) -> bool:
     if isinstance(expr, ast.AggregateCall):
         return _is_operator(expr.argument)
-    return isinstance(expr, Operator | ast.Computation | ast.AllRows | ast.BlockValue)
+    computed = ast.Computation | ast.AllRows | ast.BlockValue | ast.TextPredicate
+    return isinstance(expr, Operator | computed)
 
 
 def _check_distinct(context: CheckContext, items: list[ReturnItem]) -> None:

@@ -5,25 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from omnigraph.query import ast, typed_tree
+from omnigraph.query import ast, typed_reads, typed_tree
 from omnigraph.query.check.check_context import CheckContext
-from omnigraph.query.check.check_expressions import (
-    InvalidLiteralError,
-    Leaf,
-    LeafExpr,
-    as_vector,
-    check_expression,
-)
+from omnigraph.query.check.check_expressions import check_expression
 from omnigraph.query.check.check_literals import scalar_of
+from omnigraph.query.check.check_nearest import check_nearest, make_argument_leaf
 from omnigraph.query.check.variable_scope import Scope, check_node_property
-from omnigraph.schema.property_types import INTEGERS, Scalar, VectorType
+from omnigraph.query.tree_walk import variables_of
+from omnigraph.schema.property_types import INTEGERS, PropertyType, Scalar
 
 # Edit budgets and fusion constants are unsigned 32-bit numbers.
 _OPTION_MAX = 2**32 - 1
+_ARMS_MAX = 8
 
 _PREDICATE_CODES = {
-    ast.TextFunction.SEARCH: "T19",
-    ast.TextFunction.FUZZY: "T19",
+    **dict.fromkeys(ast.TextFunction, "T19"),
     ast.TextFunction.MATCH_TEXT: "T20",
 }
 
@@ -39,7 +35,7 @@ class _Call:
 def check_predicate(
     context: CheckContext, scope: Scope, predicate: ast.TextPredicate
 ) -> typed_tree.TextMatch | None:
-    """`search`, `match_text` or `fuzzy`."""
+    """`search`, `phrase` and the like: null where the text is."""
     call = _Call(f"{predicate.function}()", _PREDICATE_CODES[predicate.function])
     target = _check_text_target(context, scope, predicate.target, call)
     query = _check_text_query(context, predicate.query, call)
@@ -50,61 +46,43 @@ def check_predicate(
             return None
     if target is None or query is None:
         return None
-    return typed_tree.TextMatch(predicate.function, target.variable, target.property, query, edits)
+    _warn_of_quotes(context, predicate, query)
+    is_nullable = target.type.is_nullable or _may_be_null(query)
+    type_ = typed_tree.BOOL.as_nullable(is_nullable)
+    return typed_tree.TextMatch(
+        predicate.function, target.variable, target.property, query, edits, type_
+    )
+
+
+def _may_be_null(query: typed_tree.Expr) -> bool:
+    return isinstance(query.type, PropertyType) and query.type.is_nullable
+
+
+def _warn_of_quotes(
+    context: CheckContext, predicate: ast.TextPredicate, query: typed_tree.Expr
+) -> None:
+    """Warn of a text in quotes, which only `phrase` takes as a phrase."""
+    is_quoted = isinstance(query, typed_tree.Constant) and '"' in str(query.value)
+    if is_quoted and predicate.function is not ast.TextFunction.PHRASE:
+        context.collector.report_warning(
+            "L326",
+            predicate.query.span,
+            f"quotes mean nothing to {predicate.function}()",
+            hint="write phrase(…) for words in their sequence",
+        )
 
 
 def check_rank(context: CheckContext, scope: Scope, call: ast.RankCall) -> typed_tree.Score | None:
     """`nearest`, `bm25` or `rrf`."""
     match call:
         case ast.Nearest():
-            return _check_nearest(context, scope, call)
+            return check_nearest(context, scope, call)
         case ast.Bm25():
             return _check_bm25(context, scope, call)
         case ast.Rrf():
             return _check_rrf(context, scope, call)
         case _:
             assert_never(call)
-
-
-def _check_nearest(
-    context: CheckContext, scope: Scope, call: ast.Nearest
-) -> typed_tree.NearestScore | None:
-    target = _check_vector_target(context, scope, call.target)
-    query = _check_argument(context, call.query, _Call("nearest()", "T15"))
-    if target is None or query is None:
-        return None
-    assert isinstance(target.type.value, VectorType)
-    if scalar_of(query) is Scalar.STRING:
-        return typed_tree.NearestScore(target.variable, target.property, query)
-    try:
-        vector = as_vector(query, target.type.value.dimension)
-        problem = f" needs a String or a {target.type.value}, got {query.type}"
-    except InvalidLiteralError as misfit:
-        vector, problem = None, f": {misfit}"
-    if vector is None:
-        context.report_error("T15", call.query.span, f"nearest() on '{target.property}'{problem}")
-        return None
-    return typed_tree.NearestScore(target.variable, target.property, vector)
-
-
-def _check_vector_target(
-    context: CheckContext, scope: Scope, access: ast.PropertyAccess | ast.SystemAccess
-) -> typed_tree.PropertyValue | None:
-    if isinstance(access, ast.SystemAccess):
-        field = access.name
-        context.report_error(
-            "T15", field.span, f"nearest() needs a Vector property, not '@{field.text}'"
-        )
-        return None
-    target = check_node_property(context, scope, access, code="T15")
-    if target is None or isinstance(target.type.value, VectorType):
-        return target
-    context.report_error(
-        "T15",
-        access.property.span,
-        f"nearest() needs a Vector property; '{target.property}' is {target.type}",
-    )
-    return None
 
 
 def _check_bm25(context: CheckContext, scope: Scope, call: ast.Bm25) -> typed_tree.Bm25Score | None:
@@ -117,25 +95,49 @@ def _check_bm25(context: CheckContext, scope: Scope, call: ast.Bm25) -> typed_tr
 
 
 def _check_rrf(context: CheckContext, scope: Scope, call: ast.Rrf) -> typed_tree.RrfScore | None:
-    first, second = (check_rank(context, scope, arm) for arm in (call.first, call.second))
+    if len(call.arms) > _ARMS_MAX:
+        message = f"rrf() takes 2 to {_ARMS_MAX} arms, got {len(call.arms)}"
+        context.report_error("T21", call.span, message)
+        return None
+    checked = [check_rank(context, scope, arm) for arm in call.arms]
     k = None
     if call.k is not None:
         k = _check_option(context, call.k, _Call("rrf()", "T21"), minimum=1)
         if k is None:
             return None
-    if first is None or second is None:
+    arms = [
+        each for each in checked if isinstance(each, typed_tree.NearestScore | typed_tree.Bm25Score)
+    ]
+    if len(arms) < len(checked):
         return None
-    assert not isinstance(first, typed_tree.RrfScore)
-    assert not isinstance(second, typed_tree.RrfScore)
-    if first.variable != second.variable:
-        context.report_error(
-            "P005",
-            call.second.span,
-            f"the arms of rrf() rank '${first.variable}' and '${second.variable}'",
-            hint="both arms must rank the same variable",
-        )
+    for arm, syntax in zip(arms, call.arms, strict=True):
+        if arm.variable != arms[0].variable:
+            context.report_error(
+                "P005",
+                syntax.span,
+                f"the arms of rrf() rank '${arms[0].variable}' and '${arm.variable}'",
+                hint="all arms must rank the same variable",
+            )
+            return None
+        if variables_of(arm.query):
+            message = "an arm of rrf() is near to a literal or a parameter"
+            context.report_error("T21", syntax.query.span, message)
+            return None
+    return typed_tree.RrfScore(tuple(arms), k)
+
+
+def check_score(
+    context: CheckContext, scope: Scope, call: ast.Nearest | ast.Bm25
+) -> typed_tree.Expr | None:
+    """A score as a value, which a clause of the pattern around it binds."""
+    score = check_rank(context, scope, call)
+    if score is None:
         return None
-    return typed_tree.RrfScore(first, second, k)
+    assert not isinstance(score, typed_tree.RrfScore)
+    name = context.make_anonymous_name()
+    value = typed_tree.ScoreValue(score)
+    scope.bind_hidden(typed_reads.Let(name, value))
+    return typed_tree.BoundValue(name, value.type)
 
 
 def _check_text_target(
@@ -191,16 +193,4 @@ def _check_option(
 
 
 def _check_argument(context: CheckContext, expr: ast.Expr, call: _Call) -> typed_tree.Expr | None:
-    return check_expression(context, expr, _make_argument_leaf(context, call))
-
-
-def _make_argument_leaf(context: CheckContext, call: _Call) -> Leaf:
-    def leaf(expr: LeafExpr) -> None:
-        hint = None
-        if isinstance(expr, ast.Variable):
-            hint = context.suggest_similar(expr.name, context.parameters)
-        context.report_error(
-            call.code, expr.span, f"{call.name} takes a literal or a parameter here", hint=hint
-        )
-
-    return leaf
+    return check_expression(context, expr, make_argument_leaf(context, call.name, call.code))

@@ -18,6 +18,7 @@ _VALUE = LeafRules(
     aggregate=Refusal("T7", "an aggregate cannot stand in 'match'"),
     predicate=Refusal("T38", "a search predicate must be a whole condition"),
     rank=Refusal("T7", "a rank call is not a value here", "rank calls belong in 'order'"),
+    takes_scores=True,
 )
 
 

@@ -13,6 +13,7 @@ from omnigraph.query.check.check_context import CheckContext
 from omnigraph.query.check.check_expressions import Target, check_constant, coerce_assigned
 from omnigraph.query.check.check_mutations import check_mutations
 from omnigraph.query.check.check_row_loops import declare_records
+from omnigraph.query.check.check_search import check_predicate, check_score
 from omnigraph.query.check.check_stages import check_read
 from omnigraph.schema.catalog import Catalog
 
@@ -21,7 +22,14 @@ def check_query(
     query: ast.Query, catalog: Catalog, collector: Collector, *, mode: Mode = Mode.LENIENT
 ) -> typed_reads.CheckedQuery | None:
     """Resolve and type a query; None exactly if it has errors, which the collector then holds."""
-    context = CheckContext(catalog, collector, mode, check_block=check_block_value)
+    context = CheckContext(
+        catalog,
+        collector,
+        mode,
+        check_block=check_block_value,
+        check_predicate=check_predicate,
+        check_score=check_score,
+    )
     parameters = declare_parameters(context, query.parameters)
     checked: typed_reads.CheckedQuery
     match query.body:

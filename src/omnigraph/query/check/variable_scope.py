@@ -82,23 +82,23 @@ class Scope:
         self.own: dict[str, Bound] = {}
         # Those that something refers to.
         self.used: set[str] = set()
-        # The values of blocks that expressions of this block have, and no clause binds yet.
-        self._block_values: list[typed_reads.BlockColumn] = []
+        # The blocks and scores in expressions of this block, which no clause binds yet.
+        self._hidden: list[typed_reads.BlockColumn | typed_reads.Let] = []
 
-    def bind_block(self, value: typed_reads.BlockColumn) -> None:
-        """Let a clause bind the value of a block in an expression."""
-        self._block_values.append(value)
+    def bind_hidden(self, value: typed_reads.BlockColumn | typed_reads.Let) -> None:
+        """Let a clause bind the value of a block, or a score, that stands in an expression."""
+        self._hidden.append(value)
 
-    def take_blocks(self) -> tuple[typed_reads.BlockColumn, ...]:
-        """The values of blocks that are to be bound now."""
-        found = tuple(self._block_values)
-        self._block_values.clear()
+    def take_hidden(self) -> tuple[typed_reads.BlockColumn | typed_reads.Let, ...]:
+        """The values in expressions that are to be bound now."""
+        found = tuple(self._hidden)
+        self._hidden.clear()
         return found
 
-    def attach_blocks(self, pattern: typed_reads.Pattern) -> typed_reads.Pattern:
-        """The pattern, which binds the values of blocks that stand in expressions after it too."""
-        blocks = self.take_blocks()
-        return pattern if not blocks else replace(pattern, clauses=(*pattern.clauses, *blocks))
+    def attach_hidden(self, pattern: typed_reads.Pattern) -> typed_reads.Pattern:
+        """The pattern, which binds what stands in expressions after it too."""
+        hidden = self.take_hidden()
+        return pattern if not hidden else replace(pattern, clauses=(*pattern.clauses, *hidden))
 
     def find(self, name: str) -> Bound | None:
         """The variable of a name, if a clause has bound it; remembers a look at outer blocks."""

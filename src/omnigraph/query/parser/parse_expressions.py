@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NoReturn
 
-from omnigraph.lang.lexer import Mode, Token, TokenKind
+from omnigraph.lang.lexer import Mode, TokenKind
 from omnigraph.lang.source_text import Span
 from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.query.ast import (
@@ -14,7 +15,6 @@ from omnigraph.query.ast import (
     Arithmetic,
     ArithmeticOp,
     BlockValue,
-    Bm25,
     BooleanLiteral,
     Case,
     Clause,
@@ -25,19 +25,15 @@ from omnigraph.query.ast import (
     Identifier,
     Membership,
     Minus,
-    Nearest,
     Not,
     Now,
     NullLiteral,
     NullTest,
     Or,
-    Rrf,
     SystemField,
     TextFunction,
     TextOp,
-    TextPredicate,
     TextTest,
-    Variable,
 )
 from omnigraph.query.function_signatures import FUNCTION_NAMES
 from omnigraph.query.parser.parse_aggregates import (
@@ -54,6 +50,16 @@ from omnigraph.query.parser.parse_literals import (
     parse_time,
     read_sign,
     refuse_arrow,
+)
+from omnigraph.query.parser.parse_searches import (
+    PLAIN_PREDICATES,
+    is_at_option,
+    parse_bm25,
+    parse_nearest,
+    parse_options,
+    parse_rrf,
+    parse_text_predicate,
+    parse_two_arguments,
 )
 from omnigraph.query.parser.query_cursor import RESERVED, QueryCursor
 
@@ -259,7 +265,7 @@ def _parse_word(cursor: QueryCursor) -> Expr:
             return call(cursor)
         is_name = word not in RESERVED and not word[0].isupper()
         if is_name and cursor.peek().start == token.end:
-            return _parse_aggregate(cursor) if word in AGGREGATES else _parse_function(cursor)
+            return _NAMED_CALLS.get(word, _parse_function)(cursor)
     if word in ("true", "false"):
         cursor.advance()
         return BooleanLiteral(word == "true", token.span)
@@ -339,16 +345,6 @@ def _refuse_null(cursor: QueryCursor, span: Span) -> NoReturn:
 # ---- calls ----
 
 
-def _parse_nearest(cursor: QueryCursor) -> Nearest:
-    word = open_call(cursor)
-    access = parse_access(cursor)
-    if isinstance(access, Variable):
-        cursor.refuse(access.span, "'nearest' ranks by a property: write nearest($v.property, …)")
-    _expect_next_argument(cursor, word)
-    query = _parse_argument(cursor)
-    return Nearest(access, query, close_call(cursor, word))
-
-
 def _parse_aggregate(cursor: QueryCursor) -> AggregateCall | BlockValue:
     call = parse_aggregate(cursor, parse_expr)
     if cursor.mode is Mode.STRICT or not cursor.is_at("{"):
@@ -357,39 +353,9 @@ def _parse_aggregate(cursor: QueryCursor) -> AggregateCall | BlockValue:
     return BlockValue(call.function, call, clauses, cursor.build_span(call.span.start))
 
 
-def _parse_bm25(cursor: QueryCursor) -> Bm25:
-    word = open_call(cursor)
-    target, query = _parse_two_arguments(cursor, word)
-    return Bm25(target, query, close_call(cursor, word))
-
-
-def _parse_rrf(cursor: QueryCursor) -> Rrf:
-    word = open_call(cursor)
-    first = _parse_arm(cursor)
-    _expect_next_argument(cursor, word)
-    second = _parse_arm(cursor)
-    k = _parse_argument(cursor) if cursor.accept(",") else None
-    return Rrf(first, second, k, close_call(cursor, word))
-
-
-def _parse_arm(cursor: QueryCursor) -> Nearest | Bm25:
-    if not (cursor.is_at("nearest", "bm25") and cursor.is_mark_at(1, "(")):
-        cursor.fail("nearest(…) or bm25(…) as an arm of 'rrf'")
-    return _parse_nearest(cursor) if cursor.is_at("nearest") else _parse_bm25(cursor)
-
-
-def _parse_text_predicate(cursor: QueryCursor) -> TextPredicate:
-    word = open_call(cursor)
-    function = TextFunction(word.text)
-    target, query = _parse_two_arguments(cursor, word)
-    has_edits = function is TextFunction.FUZZY and cursor.accept(",")
-    edits = _parse_argument(cursor) if has_edits else None
-    return TextPredicate(function, target, query, edits, close_call(cursor, word))
-
-
 def _parse_text_call(cursor: QueryCursor) -> TextTest:
     word = open_call(cursor)
-    left, right = _parse_two_arguments(cursor, word)
+    left, right = parse_two_arguments(cursor, word, parse_expr)
     return TextTest(_TEXT_OPS[word.text], left, right, True, close_call(cursor, word))
 
 
@@ -407,7 +373,7 @@ def _parse_function(cursor: QueryCursor) -> FunctionCall:
     """`name(a, b)`; an unknown name is reported, and its arguments are read all the same."""
     token = cursor.token
     if token.text not in FUNCTION_NAMES:
-        known = (*_CALLS, *FUNCTION_NAMES, *AGGREGATES)
+        known = (*_CALLS, *FUNCTION_NAMES, *_NAMED_CALLS)
         hint = cursor.find_dialect_hint() or suggest_similar(token.text, known)
         message = f"there is no function '{token.text}'"
         cursor.report(token.span, message, hint=hint, code="T111")
@@ -415,11 +381,12 @@ def _parse_function(cursor: QueryCursor) -> FunctionCall:
     word = open_call(cursor)
     arguments: list[Expr] = []
     with cursor.enter_arguments():
-        while not cursor.is_at(")"):
+        while not (cursor.is_at(")") or is_at_option(cursor)):
             arguments.append(parse_expr(cursor))
             if not cursor.accept(","):
                 break
-    return FunctionCall(word.text, tuple(arguments), close_call(cursor, word))
+    options = parse_options(cursor, parse_expr)
+    return FunctionCall(word.text, tuple(arguments), options, close_call(cursor, word))
 
 
 def _parse_case(cursor: QueryCursor) -> Case:
@@ -448,29 +415,18 @@ def _parse_case(cursor: QueryCursor) -> Case:
     return Case(tuple(branches), otherwise, span)
 
 
-def _parse_two_arguments(cursor: QueryCursor, word: Token) -> tuple[Expr, Expr]:
-    first = _parse_argument(cursor)
-    _expect_next_argument(cursor, word)
-    return first, _parse_argument(cursor)
-
-
-def _parse_argument(cursor: QueryCursor) -> Expr:
-    with cursor.enter_nesting():
-        return parse_expr(cursor)
-
-
-def _expect_next_argument(cursor: QueryCursor, word: Token) -> None:
-    cursor.expect(",", what=f"',' and the second argument of '{word.text}'")
-
-
 _CALLS: dict[str, Callable[[QueryCursor], Expr]] = {
     **dict.fromkeys(BLOCK_AGGREGATES, _parse_aggregate),
     **dict.fromkeys(_TEXT_OPS, _parse_text_call),
-    **dict.fromkeys(map(str, TextFunction), _parse_text_predicate),
-    "bm25": _parse_bm25,
+    **dict.fromkeys(PLAIN_PREDICATES, partial(parse_text_predicate, read=parse_expr)),
+    "bm25": partial(parse_bm25, read=parse_expr),
     "date": _parse_time,
     "datetime": _parse_time,
-    "nearest": _parse_nearest,
+    "nearest": partial(parse_nearest, read=parse_expr),
     "now": _parse_now,
-    "rrf": _parse_rrf,
+    "rrf": partial(parse_rrf, read=parse_expr),
+}
+_NAMED_CALLS: dict[str, Callable[[QueryCursor], Expr]] = {
+    **dict.fromkeys(AGGREGATES, _parse_aggregate),
+    **dict.fromkeys(map(str, TextFunction), partial(parse_text_predicate, read=parse_expr)),
 }

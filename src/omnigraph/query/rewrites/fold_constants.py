@@ -9,7 +9,12 @@ from typing import Any
 
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.logical_plan import CompareBlock, Expand, Filter, Operator, ReadPlan, Scan
-from omnigraph.query.tree_walk import Chain, map_chains, map_expression
+from omnigraph.query.tree_walk import (
+    Chain,
+    iter_subexpressions,
+    map_chains,
+    map_expression,
+)
 from omnigraph.query.typed_tree import (
     BOOL,
     AllOf,
@@ -117,11 +122,15 @@ def _fold_null_test(expr: IsNull) -> Expr:
 def _fold_operands(expr: AllOf | AnyOf, *, neutral: Constant, absorbing: Constant) -> Expr:
     operands = tuple(each for each in _flatten_operands(expr) if each != neutral)
     # A text predicate stays: its bad options are an error even where no row is tested.
-    if absorbing in operands and not any(isinstance(each, TextMatch) for each in operands):
+    if absorbing in operands and not any(map(_has_text_match, operands)):
         return absorbing
     if not operands:
         return neutral
     return operands[0] if len(operands) == 1 else replace(expr, operands=operands)
+
+
+def _has_text_match(expr: Expr) -> bool:
+    return any(isinstance(part, TextMatch) for part in iter_subexpressions(expr))
 
 
 def _flatten_operands(expr: AllOf | AnyOf) -> Iterable[Expr]:

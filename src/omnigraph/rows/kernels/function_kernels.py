@@ -17,6 +17,7 @@ from omnigraph.rows.kernels.function_call import (
     Kernel,
     make_column,
 )
+from omnigraph.rows.kernels.highlight_kernel import mark_texts
 from omnigraph.rows.kernels.list_kernels import LIST_KERNELS, join_lists, slice_lists
 from omnigraph.rows.kernels.number_kernels import NUMBER_KERNELS
 from omnigraph.rows.kernels.pattern_kernels import PATTERN_KERNELS
@@ -32,6 +33,7 @@ KERNELS: Final[dict[str, Kernel]] = {
     **DATE_KERNELS,
     **LIST_KERNELS,
     **VECTOR_KERNELS,
+    "highlight": mark_texts,
 }
 # What a name also means, by the type of the result.
 _TEXT_OPERATORS: Final[dict[str, Kernel]] = {"+": join_texts}
@@ -42,7 +44,9 @@ _LIST_OPERATORS: Final[dict[str, Kernel]] = {"+": join_lists, "slice": slice_lis
 _STRICT: Final = frozenset(
     name
     for name, signatures in SIGNATURES.items()
-    if not any(each.is_null_taken for sign in signatures for each in sign.parameters)
+    if not any(
+        each.is_null_taken for sign in signatures for each in (*sign.parameters, *sign.options)
+    )
 )
 
 

@@ -166,7 +166,7 @@ class Table:
 
     def _scan_fragments(self, fragments: list[LanceFragment], names: list[str]) -> pa.Table:
         if not fragments:
-            return self._project_schema(names).empty_table()
+            return self.project_schema(names).empty_table()
         with translate_lance_errors("scan", self.pin.path):
             scanner = self._create_scanner(names, None, fragments=fragments)
             return self._to_logical(scanner.to_table(), names)
@@ -177,7 +177,7 @@ class Table:
         """Every row whose value is among the given ones: the column and `_rowid`, or `columns`."""
         names = [column, ROW_ID] if columns is None else list(columns)
         if not self.pin.rows or not len(values):
-            return self._project_schema(names).empty_table()
+            return self.project_schema(names).empty_table()
         with translate_lance_errors("find", self.pin.path):
             wanted = values.cast(self.schema.field(column).type).drop_null()
             if len(wanted) <= LOOKUPS_MAX:
@@ -203,7 +203,7 @@ class Table:
                 batch.filter(pc.is_in(batch.column(column), value_set=wanted))
                 for batch in scanner.to_batches()
             ]
-        return pa.Table.from_batches(parts, schema=self._project_schema(names))
+        return pa.Table.from_batches(parts, schema=self.project_schema(names))
 
     def take(self, row_ids: pa.Array, *, columns: Sequence[str] | None = None) -> pa.Table:
         """Rows by row id, in the order given; every one of them must be in this version."""
@@ -289,10 +289,11 @@ class Table:
         if rows.column_names != names:
             rows = rows.select(names)
         return (
-            rows if not self._blobs else pa.table(rows.columns, schema=self._project_schema(names))
+            rows if not self._blobs else pa.table(rows.columns, schema=self.project_schema(names))
         )
 
-    def _project_schema(self, names: list[str]) -> pa.Schema:
+    def project_schema(self, names: list[str]) -> pa.Schema:
+        """The schema of rows with these columns."""
         hidden = {name: pa.field(name, pa.uint64()) for name in _HIDDEN}
         return pa.schema([hidden.get(name) or self.schema.field(name) for name in names])
 

@@ -20,10 +20,13 @@ from omnigraph.execution.search import (
     share_memory,
 )
 from omnigraph.execution.search import field_cache as module
-from omnigraph.execution.search.bm25 import match_rows, score_bm25
+from omnigraph.execution.search.bm25 import score_bm25
+from omnigraph.execution.search.text_filter import match_rows
 from omnigraph.execution.sources.topology.cache_files import CacheFiles
 from omnigraph.execution.sources.topology.memory_cache import MemoryCache
+from omnigraph.query.ast import TextFunction
 from omnigraph.rows.columns import build_table_shape
+from omnigraph.rows.text_search import TextQuery
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.storage.tables.pins import Pin
@@ -46,9 +49,9 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     found: list[int | None] = []
     rows = FieldRef.read_rows
 
-    def counted(asked: FieldRef, row_ids: Any) -> Any:
+    def counted(asked: FieldRef, row_ids: Any, **options: Any) -> Any:
         found.append(None if row_ids is None else len(row_ids))
-        return rows(asked, row_ids)
+        return rows(asked, row_ids, **options)
 
     monkeypatch.setattr(FieldRef, "read_rows", counted)
     return found
@@ -194,10 +197,11 @@ def test_texts_are_saved_for_the_next_process(
     reads.clear()
     fields = FieldCache(MemoryCache(), files)
     assert scores(fields, view) == expected
-    found = match_rows(fields.get_texts(FieldRef(view, "Doc", "t")), "boat", 1)
+    query = TextQuery(TextFunction.FUZZY, "boat", 1)
+    found = match_rows(fields.get_texts(FieldRef(view, "Doc", "t")), query)
     assert (
         found.tolist()
-        == match_rows(FieldCache().get_texts(FieldRef(view, "Doc", "t")), "boat", 1).tolist()
+        == match_rows(FieldCache().get_texts(FieldRef(view, "Doc", "t")), query).tolist()
     )
     assert reads == [None], "only the fields without files read"
 

@@ -11,13 +11,16 @@ import pytest
 
 from model import search as model
 from omnigraph.execution.search import field_index as module
-from omnigraph.execution.search.bm25 import TextField, match_rows, score_bm25
+from omnigraph.execution.search.bm25 import TextField, score_bm25
 from omnigraph.execution.search.field_index import RowIds, extend_index, make_single_segment
+from omnigraph.execution.search.text_filter import match_rows
 from omnigraph.execution.search.text_segment import (
     TextSegment,
     build_text_segment,
     merge_text_segments,
 )
+from omnigraph.query.ast import TextFunction
+from omnigraph.rows.text_search import TextQuery
 from unit.execution.search.searched import WORDS, some_text
 
 Texts = dict[int, str | None]
@@ -40,8 +43,11 @@ def assert_is_field_of(field: TextField, texts: Texts, random: Random) -> None:
         expected
     )
     for edits in (0, 1, 2):
-        found = match_rows(field, query, edits).take(places)
-        assert found.tolist() == [model.matches(text, query, edits) for text in texts.values()]
+        wanted = TextQuery(TextFunction.FUZZY, query, edits)
+        expected_rows = [
+            model.matches(wanted.function, text, query, edits) is True for text in texts.values()
+        ]
+        assert match_rows(field, wanted).take(places).tolist() == expected_rows
 
 
 @pytest.mark.parametrize("segments_max", [1, 3, 8])

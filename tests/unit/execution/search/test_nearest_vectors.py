@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
-from model.search import squared_distance
+from model.search import distance
 from omnigraph.execution.search import nearest_vectors as module
 from omnigraph.execution.search import vector_segment as segments
 from omnigraph.execution.search import vector_sketch as sketches
@@ -23,6 +23,7 @@ from omnigraph.execution.search.vector_segment import (
     merge_vector_segments,
 )
 from omnigraph.execution.search.vector_sketch import Sketch
+from omnigraph.query.ast import Metric
 
 Matrix = npt.NDArray[np.float32]
 
@@ -224,7 +225,7 @@ def test_distances_have_the_bits_of_the_model() -> None:
     matrix = vectors("random", 50, 7)
     query = vectors("random", 1, 7, seed=9)[0]
     found = find_nearest(field_of(matrix), np.arange(50), query, limit=None)
-    model = [squared_distance(row.tolist(), query.tolist()) for row in matrix]
+    model = [distance(Metric.L2, row.tolist(), query.tolist()) for row in matrix]
     assert found.scores.tolist() == model
 
 

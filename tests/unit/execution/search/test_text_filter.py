@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -18,16 +19,16 @@ from omnigraph.execution.search import (
     share_memory,
     text_filter,
 )
-from omnigraph.execution.search.text_filter import match_texts
 from omnigraph.execution.sources.topology.memory_cache import MemoryCache
 from omnigraph.query import typed_tree
 from omnigraph.query.ast import TextFunction
-from omnigraph.rows.text_predicates import matches
+from omnigraph.rows.text_search import TextQuery, match_texts
 from omnigraph.schema.property_types import Scalar, make_scalar_type
 from unit.execution.model_views import view_of
 from unit.execution.search.searched import WORDS, documents, graph_of, sources_of
 
 I64 = make_scalar_type(Scalar.I64)
+PHRASES = ("sea bat", "bat sea", "the sea", "sea of the", "sea the bat", "s", "Bo")
 
 
 def predicate(function: TextFunction, query: str | None, edits: int | None) -> typed_tree.TextMatch:
@@ -50,6 +51,9 @@ def predicate(function: TextFunction, query: str | None, edits: int | None) -> t
         (TextFunction.FUZZY, 1, 1),
         (TextFunction.FUZZY, 0, 0),
         (TextFunction.FUZZY, 2**32 - 1, 2**32 - 1),
+        (TextFunction.ALL_WORDS, None, 0),
+        (TextFunction.PHRASE, None, 0),
+        (TextFunction.PREFIX, None, 0),
     ],
 )
 def test_a_predicate_holds_where_the_model_says(
@@ -60,15 +64,20 @@ def test_a_predicate_holds_where_the_model_says(
     view = view_of(graph)
     ids = random.sample(list(graph.nodes["Doc"]), 30)
     texts = [graph.nodes["Doc"][id_]["t"] for id_ in ids]
-    for query in (None, "", "the", "Zebra", *(random.choice(WORDS) for _ in range(4)), "sea bat"):
+    for query in (None, "", "the", "Zebra", *(random.choice(WORDS) for _ in range(4)), *PHRASES):
         match = predicate(function, query, edits)
-        expected = [model.matches(text, query, meant) for text in texts]
-        assert matches(pa.array(texts, pa.utf8()), query, meant).to_pylist() == expected
+        expected = [model.matches(function, text, query, meant) for text in texts]
+        if query is not None:
+            wanted = TextQuery(function, query, meant)
+            assert match_texts(pa.array(texts, pa.utf8()), wanted).to_pylist() == expected
         for source in sources_of(view):
             nodes = source.get_nodes("Doc")
-            row_ids = nodes.fetch_row_ids(nodes.find(pa.array(ids)))
-            found = match_texts(FieldRef(view, "Doc", "t"), match, {}, row_ids=row_ids)
-            assert found.tolist() == expected
+            asked = FieldRef(view, "Doc", "t")
+            for is_stemmed in (True, False):
+                field_cache_of(view).get_texts(replace(asked, is_stemmed=is_stemmed))
+            found = search_nodes(asked, match, {}, nodes, nodes.find(pa.array(ids)))
+            assert found is not None
+            assert found.to_pylist() == expected
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -94,7 +103,10 @@ def test_candidates_satisfy_every_text_predicate(seed: int) -> None:
             assert sorted(found) == sorted(
                 id_
                 for id_, node in graph.nodes["Doc"].items()
-                if all(model.matches(node["t"], each, edits) for each in (first, second))
+                if all(
+                    model.matches(TextFunction.FUZZY, node["t"], each, edits)
+                    for each in (first, second)
+                )
             )
 
 
@@ -110,23 +122,29 @@ def test_nodes_are_searched_by_the_field_if_they_are_many_or_it_is_there(
         nodes = source.get_nodes("Doc")
         numbers = nodes.list_all()
         texts = nodes.fetch_values("t", numbers).to_pylist()
-        expected = [model.matches(text, "sea", 0) for text in texts]
+        expected = [model.matches(TextFunction.SEARCH, text, "sea", 0) for text in texts]
         share_memory(view.tables, MemoryCache())
         found = search_nodes(asked, match, {}, nodes, numbers)
         assert (found is None) == (few > 0)
         field_cache_of(view).get_texts(asked)
         found = search_nodes(asked, match, {}, nodes, numbers)
         assert found is not None
-        assert found.tolist() == expected
+        assert found.to_pylist() == expected
 
 
 def test_no_rows_satisfy_nothing() -> None:
     view = view_of(graph_of([]))
     match = predicate(TextFunction.SEARCH, "sea", None)
-    nothing = np.empty(0, np.uint64)
-    assert match_texts(FieldRef(view, "Doc", "t"), match, {}, row_ids=nothing).tolist() == []
-    assert matches(pa.array([], pa.utf8()), "sea", 1).to_pylist() == []
-    assert matches(pa.array([None, None], pa.utf8()), "sea", 1).to_pylist() == [False, False]
+    asked = FieldRef(view, "Doc", "t")
+    field_cache_of(view).get_texts(asked)
+    for source in sources_of(view):
+        nodes = source.get_nodes("Doc")
+        found = search_nodes(asked, match, {}, nodes, np.empty(0, np.int32))
+        assert found is not None
+        assert found.to_pylist() == []
+    query = TextQuery(TextFunction.FUZZY, "sea", 1)
+    assert match_texts(pa.array([], pa.utf8()), query).to_pylist() == []
+    assert match_texts(pa.array([None, None], pa.utf8()), query).to_pylist() == [None, None]
 
 
 @pytest.mark.parametrize("edits", [-1, 2**32])
@@ -134,9 +152,10 @@ def test_a_bad_option_is_refused_even_without_rows(edits: int) -> None:
     view = view_of(graph_of([]))
     match = predicate(TextFunction.FUZZY, "sea", edits)
     with pytest.raises(ExecutionError, match="search option"):
-        match_texts(FieldRef(view, "Doc", "t"), match, {}, row_ids=np.empty(0, np.uint64))
+        find_text_candidates(view, "Doc", [match], {})
 
 
 def test_texts_may_come_in_chunks_and_repeat() -> None:
     texts = pa.chunked_array([["sea", "cat"], [], ["sea", None, "the Seas"]], pa.utf8())
-    assert matches(texts, "sea", 0).to_pylist() == [True, False, True, False, True]
+    found = match_texts(texts, TextQuery(TextFunction.SEARCH, "sea"))
+    assert found.to_pylist() == [True, False, True, None, True]

@@ -18,6 +18,7 @@ from omnigraph.execution.query_budget import Access
 from omnigraph.execution.search import field_cache as fields_module
 from omnigraph.execution.search import field_cache_of, text_filter
 from omnigraph.execution.sources import source_cache as sources_module
+from omnigraph.query.ast import TextFunction
 from places import fresh_uri, storage_of
 from unit.execution.search.searched import WORDS, some_text
 
@@ -86,6 +87,10 @@ def load(branch: Branch, random: Random, docs: Docs, keys: list[str]) -> None:
     branch.load([{"type": "Doc", "data": docs[key]} for key in keys], mode="merge")
 
 
+def has_words(text: str | None, query: str, edits: int) -> bool:
+    return model.matches(TextFunction.FUZZY, text, query, edits) is True
+
+
 def found(branch: Branch, clauses: str, query: str, variable: str = "$d") -> list[str]:
     text = f"query q($q: String) {{ match {{ {clauses} }} return {{ {variable}.k as k }} }}"
     return sorted(row["k"] for row in branch.query(text, params={"q": query}).to_json_rows())
@@ -95,13 +100,15 @@ def assert_agrees(branch: Branch, docs: Docs) -> None:
     """Filters keep what the model says, alone and with other conditions."""
     for query in QUERIES:
         for predicate, edits in PREDICATES.items():
-            held = {k for k, doc in docs.items() if model.matches(doc["t"], query, edits)}
+            held = {k for k, doc in docs.items() if has_words(doc["t"], query, edits)}
             assert found(branch, f"$d: Doc {predicate}", query) == sorted(held)
-        held = {k for k, doc in docs.items() if model.matches(doc["t"], query, 0)}
+            others = {k for k, doc in docs.items() if doc["t"] is not None} - held
+            assert found(branch, f"$d: Doc (false or not {predicate})", query) == sorted(others)
+        held = {k for k, doc in docs.items() if has_words(doc["t"], query, 0)}
         ones = [k for k in held if docs[k]["kind"] == "a" and docs[k]["n"] > 1]
         text = "search($d.t, $q)"
         assert found(branch, f'$d: Doc {{ kind: "a" }} {text} $d.n > 1', query) == sorted(ones)
-        both = [k for k in held if model.matches(docs[k]["t"], "cat", 2)]
+        both = [k for k in held if has_words(docs[k]["t"], "cat", 2)]
         assert found(branch, f'$d: Doc {text} fuzzy($d.t, "cat")', query) == sorted(both)
         one = min(docs)
         assert found(branch, f'$d: Doc {{ k: "{one}" }} {text}', query) == [one] * (one in held)
@@ -139,7 +146,7 @@ def test_text_predicates_hold_at_the_ends_of_edges_and_in_blocks(
     cites = [(f"d{random.randrange(25)}", f"d{random.randrange(25)}") for _ in range(60)]
     branch.load([{"edge": "Cites", "from": a, "to": b} for a, b in cites], mode="append")
     for query in QUERIES:
-        held = {k for k, doc in docs.items() if model.matches(doc["t"], query, 0)}
+        held = {k for k, doc in docs.items() if has_words(doc["t"], query, 0)}
         pairs = sorted({(a, b) for a, b in cites if b in held})
         clauses = "$d: Doc  $d cites $o  search($o.t, $q)"
         assert found(branch, clauses, query) == sorted(a for a, _ in pairs)

@@ -133,8 +133,8 @@ class DenseEntities:
         """The entities at rows of the table; -1 where there is none."""
         return self.rows.find_by_row_ids(row_ids)
 
-    def search_texts(self, _match: TextMatch, _params: Params, _at: DenseIds) -> Mask | None:
-        """Which entities satisfy a text predicate, by the index of a field; None without one."""
+    def search_texts(self, _match: TextMatch, _params: Params, _at: DenseIds) -> pa.Array | None:
+        """Where entities satisfy a text predicate, by the index of a field; None without one."""
         return None
 
     # ---- pieces ----

@@ -109,16 +109,18 @@ class SomeEntities:
         )
 
     def evaluate_directly(self, condition: Expr, params: Params) -> Mask | None:
-        """Where a condition is true, by raw numbers, codes of texts or the index of a field."""
+        """Where a condition is true, by raw numbers or codes of texts."""
         found = compare_property(self.entities, condition, params, self.at)
-        if found is None and isinstance(condition, TextMatch):
-            found = self.entities.search_texts(condition, params, self.at)
         if found is not None:
             return found
         entities = self.entities
         if 2 * len(self.at) > entities.size and _find_text_property(entities, condition):
             return evaluate_condition(condition, AllEntities(entities), params).take(self.at)
         return None
+
+    def search_texts(self, match: TextMatch, params: Params) -> Values | None:
+        """Where texts satisfy a predicate, by the index of their field; None without one."""
+        return self.entities.search_texts(match, params, self.at)
 
     def take(self, places: RowIndices) -> SomeEntities:
         """Some of them."""
@@ -166,6 +168,10 @@ class AllEntities:
             return is_true
         return None
 
+    def search_texts(self, match: TextMatch, params: Params) -> Values | None:
+        """Where texts satisfy a predicate, by the index of their field; None without one."""
+        return self.entities.search_texts(match, params, np.arange(self.num_rows, dtype=np.int32))
+
     def take(self, places: RowIndices) -> SomeEntities:
         """Some of them."""
         return SomeEntities(self.entities, places.astype(np.int32))
@@ -205,9 +211,9 @@ def _find_text_property(entities: DenseEntities, condition: Expr) -> str | None:
     names: set[str] = set()
     for part in iter_subexpressions(condition):
         match part:
-            case typed_tree.PropertyValue() | typed_tree.TextMatch():
+            case typed_tree.PropertyValue():
                 names.add(part.property)
-            case typed_tree.SystemValue() | typed_tree.NodeValue():
+            case typed_tree.SystemValue() | typed_tree.NodeValue() | typed_tree.TextMatch():
                 return None
             case _:
                 pass

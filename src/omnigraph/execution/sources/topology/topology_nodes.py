@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from omnigraph.execution.sources.graph_source import DenseIds
 from omnigraph.execution.sources.topology.topology_entities import DenseEntities
@@ -54,8 +55,8 @@ class DenseNodes(DenseEntities):
         """Which of some nodes satisfy all conditions."""
         return compute_mask(conditions, SomeEntities(self, at), params)
 
-    def search_texts(self, match: TextMatch, params: Params, at: DenseIds) -> Mask | None:
-        """Which of some nodes satisfy a text predicate; None if their texts are faster."""
+    def search_texts(self, match: TextMatch, params: Params, at: DenseIds) -> pa.Array | None:
+        """Where some nodes satisfy a text predicate; None if their texts are faster."""
         # Searches keep what they know beside the pieces of topologies, and so import this package.
         from omnigraph.execution import search  # noqa: PLC0415
 
