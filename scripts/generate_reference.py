@@ -145,6 +145,7 @@ def _format_call(signature: Signature) -> str:
         f"[{kind}]" if each.is_optional else f"{kind}, …" if each.is_repeated else kind
         for kind, each in zip(kinds, signature.parameters, strict=True)
     ]
+    shown += [f"[{each.name}: {each.kind}]" for each in signature.options]
     return f"{signature.name}({', '.join(shown)})"
 
 

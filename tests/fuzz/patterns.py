@@ -215,6 +215,10 @@ class Patterns:
     def _valued(self, clauses: Clauses) -> Clauses:
         """A name for a value, or for the items of a list."""
         scope, name = clauses.scope, self._name("v")
+        score = self.values.score(scope) if self.pen.chance(25) else None
+        if score is not None:
+            found = self._with(clauses, f"let ${name} = {score}")
+            return Clauses(found.texts, scope.with_value(name, "F32"))
         if self.pen.chance(35):
             value = self._block_value(scope)
             found = self._with(clauses, f"let ${name} = {value.text}")
@@ -260,7 +264,10 @@ class Patterns:
         if self.pen.chance(40):
             return ""
         keys = self.pen.some([each.text for each in scope.fields(*SCALARS)], 2)
-        written = ", ".join(f"{key}{self.pen.one_of(('', ' desc'))}" for key in keys)
+        keys = [f"{key}{self.pen.one_of(('', ' desc'))}" for key in keys]
+        score = self.values.score(scope) if self.pen.chance(30) else None
+        written = ", ".join(keys if score is None else [score, *keys])
+        keys = keys if score is None else [score]
         order = f" order {{ {written} }}" if keys else ""
         offset = self.pen.one_of(("", "", " offset 1"))
         return f"{order} limit {self.pen.one_of((1, 2, 1, 3, 0))}{offset}"
@@ -289,16 +296,7 @@ class Patterns:
     # ---- search ----
 
     def _searched(self, clauses: Clauses) -> Clauses:
-        fields = [each for each in clauses.scope.fields("text") if "@" not in each.text]
-        if not fields:
-            return self._with(clauses, self.values.condition(clauses.scope))
-        about, words = self.pen.one_of(fields).text, self.values.words()
-        match self.pen.one_of(("search", "match_text", "fuzzy")):
-            case "fuzzy":
-                edits = self.pen.one_of(("", ", 1", ", 0"))
-                return self._with(clauses, f"fuzzy({about}, {words}{edits})")
-            case word:
-                return self._with(clauses, f"{word}({about}, {words})")
+        return self._with(clauses, self.values.words_test(clauses.scope))
 
     def _with(self, clauses: Clauses, text: str) -> Clauses:
         return Clauses((*clauses.texts, text), clauses.scope)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fuzz.patterns import Clauses, Patterns, aggregate
 from fuzz.pen import Pen
 from fuzz.stages import Stages, combined, match_text
-from fuzz.values import SCALARS, Field, Parameters, Scope, Values
+from fuzz.values import SCALARS, Parameters, Scope, Values
 from fuzz.world import NUMERIC
 from logic.generate import Json
 
@@ -218,14 +218,11 @@ class Returning:
         alike = [each for each in fields if each.text.partition(".")[0] == variable]
         if self.pen.chance(35):
             self.needs_limit = True
-            return f"rrf({self._arm(first)}, {self._arm(self.pen.one_of(alike))})"
+            arms = (first, *(self.pen.one_of(alike) for _ in range(self.pen.number(1, 2))))
+            written = [self.values.score_of(self.scope, each, is_arm=True) for each in arms]
+            return f"rrf({', '.join(written)})"
         self.needs_limit = first.kind == "Vector"
-        return self._arm(first)
-
-    def _arm(self, about: Field) -> str:
-        if about.kind == "Vector":
-            return f"nearest({about.text}, {self.values.constant('Vector')})"
-        return f"bm25({about.text}, {self.values.words()})"
+        return self.values.score_of(self.scope, first)
 
     def _direction(self) -> str:
         return self.pen.one_of(("", " desc", " asc"))

@@ -143,6 +143,7 @@ class Values:
                 self._text_test,
                 self._membership,
                 self._truth,
+                self.words_test,
             )
         )(scope)
 
@@ -296,6 +297,40 @@ class Values:
         if fields and self.pen.chance(80):
             return self.pen.one_of(fields).text
         return self.pen.one_of(("true", "false"))
+
+    def words_test(self, scope: Scope) -> str:
+        """A text predicate."""
+        fields = [each for each in scope.fields("text") if "@" not in each.text]
+        if not fields:
+            return self.comparison(scope)
+        about, words = self.pen.one_of(fields).text, self.words()
+        match self.pen.one_of(("search", "match_text", "fuzzy", "all_words", "phrase", "prefix")):
+            case "fuzzy":
+                edits = self.pen.one_of(("", ", 1", ", 0"))
+                return f"fuzzy({about}, {words}{edits})"
+            case "prefix":
+                start = literal("String", self.pen.one_of(WORDS)[: self.pen.number(1, 3)])
+                return f"prefix({about}, {start})"
+            case word:
+                return f"{word}({about}, {words})"
+
+    def score(self, scope: Scope) -> str | None:
+        """A score that a variable of a scope has."""
+        fields = [each for each in scope.fields("text", "Vector") if "@" not in each.text]
+        if not fields:
+            return None
+        about = self.pen.one_of(fields)
+        return self.score_of(scope, about)
+
+    def score_of(self, scope: Scope, about: Field, *, is_arm: bool = False) -> str:
+        """The score of a text for words, or of a vector for another one."""
+        if about.kind != "Vector":
+            return f"bm25({about.text}, {self.words()})"
+        vectors = [each.text for each in scope.fields("Vector")]
+        is_own = not is_arm and self.pen.chance(40)
+        query = self.pen.one_of(vectors) if is_own else self.constant("Vector")
+        metric = self.pen.one_of(("", "", ', metric: "cosine"', ', metric: "dot"'))
+        return f"nearest({about.text}, {query}{metric})"
 
     def words(self) -> str:
         """What to look for in a text."""

@@ -16,7 +16,8 @@ these modules.
     evaluator           typed expressions over columns
     row_filter          which rows satisfy conditions, over any provider of columns
     comparison          comparison and membership by exact value
-    text_predicates     `contains`, prefixes and full-text matches
+    text_predicates     `contains` and prefixes
+    text_search         which texts have words, phrases and beginnings
     text_analysis       texts to tokens
     vocabulary          the distinct tokens of a field, by text or edit distance
     row_order           the order of values, as sort codes

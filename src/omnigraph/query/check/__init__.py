@@ -20,6 +20,7 @@ that is wrong; nothing is reported about what depends on it.
     check_constant_arguments  patterns, units and lengths of vectors among the arguments of calls
     check_literals      literals, and their conversion to the compared type
     check_search        text predicates and rank calls
+    check_nearest       what vectors are near to, and by which metric
     check_aggregates    aggregates, and what is computed over them
     check_returns       the items of `return`
     check_having        the conditions of `having`

@@ -13,6 +13,7 @@ error is left out of the tree, so later passes do not report errors that follow 
     parse_patterns       the clauses of `match`
     parse_table_calls    calls of table functions
     parse_expressions    expressions and calls
+    parse_searches       text predicates, scores and ranks, and the options of calls
     parse_aggregates     aggregates, and the keys of `order`
     parse_literals       literals, variables and lists
     query_cursor         the cursor they share, with recovery after an error

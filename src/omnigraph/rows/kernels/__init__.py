@@ -15,5 +15,6 @@ row only.
     date_kernels       functions of dates and times
     list_kernels       functions of lists
     vector_kernels     functions of vectors
+    highlight_kernel   texts with the words of a query marked
     function_kernels   which kernel a function has, and calls of it
 """

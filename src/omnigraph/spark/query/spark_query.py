@@ -27,6 +27,8 @@ from omnigraph.query.typed_tree import (
     FunctionValue,
     NearestScore,
     RrfScore,
+    Score,
+    ScoreValue,
     TextMatch,
 )
 from omnigraph.rows.evaluator import Params, evaluate_constant
@@ -97,7 +99,8 @@ def _require_supported(plan: plans.ReadPlan, params: Params) -> None:
     nullable = variable_types_of(plan.root).nullable
     for operator in _iter_operators(plan.root):
         if isinstance(operator, plans.Rank):
-            raise EngineUnsupportedError("spark", f"a ranked search by {_format_ranking(operator)}")
+            what = f"a ranked search by {_format_score(operator.score)}"
+            raise EngineUnsupportedError("spark", what)
         if isinstance(operator, plans.StageRows):
             what = "combined reads" if operator.operators else "a read with stages"
             raise EngineUnsupportedError("spark", what)
@@ -126,14 +129,16 @@ def _find_problem(
             return "'for'"
         case plans.TableFunction(call=call):
             return f"the table function '{call.function}'"
+        case plans.Extend(value=ScoreValue(score)):
+            return f"{_format_score(score)} as a value"
         case plans.Extend():
             return "a long 'let', or one inside 'optional'"
         case plans.BlockColumn():
             return "a block in an expression"
 
 
-def _format_ranking(rank: plans.Rank) -> str:
-    match rank.score:
+def _format_score(score: Score) -> str:
+    match score:
         case NearestScore():
             return "nearest"
         case RrfScore():
