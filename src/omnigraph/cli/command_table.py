@@ -75,6 +75,11 @@ COMMANDS: Final = (
         "Change on a branch what a commit of another one changed there, in a new commit.",
     ),
     Entry(
+        "proposal",
+        "proposal_commands",
+        "Propose to merge a branch; review, check and merge that.",
+    ),
+    Entry(
         "diff",
         "diff_command",
         "Show what changed between two states: `diff OLD NEW`, or `diff BRANCH` to review it.",

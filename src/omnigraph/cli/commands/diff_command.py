@@ -109,10 +109,14 @@ def diff(
 ) -> None:
     """Show what changed between two states: `diff OLD NEW`, or `diff BRANCH` to review it."""
     with open_graph(scope, scope.resolve_address()) as graph:
-        found = states.compute_diff(graph, wanted)
-        if views.is_html:
-            print_page(found)
-        elif views.is_summary:
-            print_summary(found, is_json=views.is_json)
-        else:
-            print_diff(found, is_json=views.is_json)
+        print_found(states.compute_diff(graph, wanted), views)
+
+
+def print_found(found: Diff, views: DiffFormat) -> None:
+    """Print a diff as it is wanted."""
+    if views.is_html:
+        print_page(found)
+    elif views.is_summary:
+        print_summary(found, is_json=views.is_json)
+    else:
+        print_diff(found, is_json=views.is_json)

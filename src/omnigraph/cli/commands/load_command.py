@@ -33,11 +33,14 @@ from omnigraph.cli.shared_options import (
 from omnigraph.cli.spark_options import SparkTarget
 from omnigraph.cli.views.answer_views import Loaded, show
 from omnigraph.cli.views.progress_bars import show_load_bars
+from omnigraph.cli.views.proposal_views import ChangedProposal
 from omnigraph.lang.quoting import escape_unprintable
 
 if TYPE_CHECKING:
     from omnigraph import Branch, Graph
     from omnigraph.engine import LoadResult
+
+_UNSURE = "look at `omnigraph proposal list` to see whether it was opened"
 
 
 class LoadMode(StrEnum):
@@ -152,6 +155,18 @@ class WriteTarget:
         str | None, typer.Option("--message", metavar="TEXT", help="The message of the commit.")
     ] = None
     expected: IF_COMMIT = None
+    title: Annotated[
+        str | None,
+        typer.Option(
+            "--propose",
+            metavar="TITLE",
+            help="Load into a new branch, and propose to merge it into the branch.",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.title is not None and (self.base is not None or self.expected is not None):
+            raise typer.BadParameter("--propose excludes --from and --if-commit")
 
 
 def register(app: typer.Typer) -> None:
@@ -174,15 +189,17 @@ def load(  # noqa: PLR0913 — one group of options for each concern
     address = scope.resolve_address(uri)
     if data.path == "-":
         fail("standard input is not read", hint="write the data to a file and name that")
-    if spark.is_given and running.engine is LoadEngine.LOCAL:
-        raise typer.BadParameter("options about Spark need --engine spark")
     _require_strict(data, running, spark)
-    if is_dry_run and target.base is not None:
-        raise typer.BadParameter("--dry-run creates no branch: leave --from out")
+    _require_plain(target, running, spark)
+    if is_dry_run and (target.base is not None or target.title is not None):
+        raise typer.BadParameter("--dry-run creates no branch: leave --from and --propose out")
     if not is_dry_run:
         if data.mode is LoadMode.OVERWRITE:
             confirm(scope, address, "load --mode overwrite", is_json=is_json)
         echo_write(scope, "load", address)
+    if target.title is not None:
+        _propose(scope, address, data, target, is_json=is_json)
+        return
     outcome = NOTHING_WRITTEN
     with handle_interrupts(lambda: outcome), open_graph(scope, address) as graph:
         branch, is_created = _open_branch(graph, target)
@@ -196,6 +213,31 @@ def load(  # noqa: PLR0913 — one group of options for each concern
         if not result.is_dry:
             outcome = f"commit {result.commit.id} was written"
     show(Loaded(address, result, target.base, is_created), is_json=is_json)
+
+
+def _require_plain(target: WriteTarget, running: LoadExecution, spark: SparkTarget) -> None:
+    """Refuse options about tasks where there are none."""
+    if spark.is_given and running.engine is LoadEngine.LOCAL:
+        raise typer.BadParameter("options about Spark need --engine spark")
+    if target.title is not None and (spark.is_given or running != LoadExecution()):
+        raise typer.BadParameter("--propose loads in this process: leave out what is about tasks")
+
+
+def _propose(
+    scope: Scope, address: str, data: LoadInput, target: WriteTarget, *, is_json: bool
+) -> None:
+    """Load into a branch of its own, and propose to merge that."""
+    assert target.title is not None, "a proposal has a title"
+    with handle_interrupts(lambda: _UNSURE), open_graph(scope, address) as graph:
+        draft = graph.branch(target.branch).propose(target.title, key=target.key)
+        proposal = draft.load(
+            str(data.path),
+            mode=data.mode.value,
+            type=data.type_name,
+            dialect=data.dialect.value,
+            message=target.message,
+        )
+        show(ChangedProposal(proposal.read(), "opened"), is_json=is_json)
 
 
 def _resolve_data(data: LoadInput, uri: str | None, scope: Scope) -> tuple[LoadInput, str | None]:

@@ -86,7 +86,7 @@ def merge(  # noqa: PLR0913 — one parameter for each option
             planned = branch.plan_merge(source, prefer=preferred, by=by, resolve=resolve)
             files.write_conflicts(planned)
             if is_dry_run or planned.conflict_count:
-                _show_plan(planned, is_json=is_json)
+                show_plan(planned, is_json=is_json)
                 return
         echo_write(scope, "branch merge", address)
         with handle_interrupts(lambda: _UNSURE):
@@ -123,7 +123,7 @@ def revert(  # noqa: PLR0913 — one parameter for each option
     with open_graph(scope, address) as graph:
         target = graph.branch(branch)
         if is_dry_run:
-            _show_plan(target.plan_revert(commit, prefer=preferred, by=by), is_json=is_json)
+            show_plan(target.plan_revert(commit, prefer=preferred, by=by), is_json=is_json)
             return
         echo_write(scope, "revert", address)
         with handle_interrupts(lambda: _UNSURE):
@@ -151,7 +151,7 @@ def cherry_pick(  # noqa: PLR0913 — one parameter for each option
     with open_graph(scope, address) as graph:
         target = graph.branch(branch)
         if is_dry_run:
-            _show_plan(target.plan_cherry_pick(commit, prefer=preferred, by=by), is_json=is_json)
+            show_plan(target.plan_cherry_pick(commit, prefer=preferred, by=by), is_json=is_json)
             return
         echo_write(scope, "cherry-pick", address)
         with handle_interrupts(lambda: _UNSURE):
@@ -167,7 +167,7 @@ def _require_no_commit(is_dry_run: bool, *given: object) -> None:
         raise typer.BadParameter("--dry-run makes no commit: of the other options, give --prefer")
 
 
-def _show_plan(plan: MergePlan, *, is_json: bool) -> None:
+def show_plan(plan: MergePlan, *, is_json: bool) -> None:
     """Print what would happen; conflicts are a failure, as they would be without a dry run."""
     failure = ErrorCode.CONFLICT if plan.conflict_count else None
     show(PlannedMerge(plan), is_json=is_json, failure=failure)
