@@ -45,6 +45,8 @@ from omnigraph.execution.result import Result
 from omnigraph.exports.file_export import ExportResult
 from omnigraph.policy.acts import Act
 from omnigraph.query.query_settings import SettingValue
+from omnigraph.schema.accepted_schema import TypeKey
+from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.schema.migration import MigrationPlan
 from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.writers.inputs import Progress
@@ -455,6 +457,7 @@ class AsyncSnapshot(AsyncHandle[Snapshot], of=Snapshot):
     ) -> JsonObject | None: ...
     async def count(self, type_name: str, kind: EntityKind | None = None) -> int: ...
     async def tables(self) -> list[TableInfo]: ...
+    async def list_readable_types(self) -> list[tuple[TypeKey, NodeType | EdgeType]]: ...
     async def to_json(self) -> JsonObject: ...
 
 class AsyncProposal(AsyncHandle[Proposal], of=Proposal):

@@ -26,6 +26,7 @@ from omnigraph.engine.write_results import (
 from omnigraph.execution.optimizer.explain_plan import Explained, ExplainedRow
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.versioning.record import MAIN_BRANCH, MergeDecision
+from omnigraph.writers.maintain import IndexState, IndexStatus
 from omnigraph.writers.merge.property_rules import MixedEntity
 
 JsonObject = Mapping[str, Any]  # Any: a JSON document
@@ -54,6 +55,19 @@ def _decode_decision(document: JsonObject) -> MergeDecision:
     names = ("kind", "take", "states")
     named = str(key), document["entity_id"], document.get("property")
     return MergeDecision(*named, *(document[name] for name in names))
+
+
+def decode_index(document: JsonObject) -> IndexStatus:
+    """What a table has of a declared index."""
+    kind, _, name = document["type_key"].partition(":")
+    return IndexStatus(
+        TypeKey(TypeKind(kind), name),
+        document["property"],
+        document["covered_rows"],
+        document["total_rows"],
+        IndexState(document["state"]),
+        document["reason"],
+    )
 
 
 def decode_optional_commit(document: JsonObject | None) -> Commit | None:

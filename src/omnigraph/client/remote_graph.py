@@ -30,6 +30,7 @@ from omnigraph.lang.lexer import Mode
 from omnigraph.query.query_settings import SettingValue
 from omnigraph.versioning.record import MAIN_BRANCH
 from omnigraph.wire.protocol_names import IF_COMMIT_HEADER
+from omnigraph.writers.maintain import IndexStatus
 
 JsonObject = dict[str, Any]  # Any: a JSON document
 
@@ -198,6 +199,12 @@ class RemoteGraph(RemoteHandle, Graph):  # type: ignore[override]  # see RemoteH
         )
         with _name_query(name):
             return self.transport.send_write(call)
+
+    def index_status(self, branch: str = MAIN_BRANCH) -> list[IndexStatus]:
+        """Every index that the schema of a branch declares, and how much of its type it covers."""
+        query = build_query(branch=arguments.require_text("branch", branch))
+        found = self.transport.get("indexes", query=query)
+        return [decoding.decode_index(each) for each in found["indexes"]]
 
     def close(self) -> None:
         """Give connections back; closing twice is allowed."""

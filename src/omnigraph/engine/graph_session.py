@@ -118,10 +118,10 @@ class Session:
         """Whether the actor may read all of a branch."""
         return self.is_allowed(Act(Action.READ, branch))
 
-    def is_allowed(self, act: Act) -> bool:
-        """Whether an act is allowed to the actor for the whole graph."""
+    def is_allowed(self, act: Act, types: Collection[str] | None = None) -> bool:
+        """Whether an act is allowed to the actor, for the whole graph or for some types."""
         try:
-            self.authorize(act, None)
+            self.authorize(act, types)
         except PolicyDeniedError:
             return False
         return True

@@ -49,7 +49,7 @@ from omnigraph.rows.json_export import export_lines
 from omnigraph.rows.type_dataset import TypeDataset
 from omnigraph.rows.view import View, table_types_of
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
-from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.schema.schema_shape import JsonObject
 
 if TYPE_CHECKING:
@@ -416,6 +416,19 @@ class Snapshot:
             for key in sorted(table_types_of(self.view.catalog), key=str)
             for pin in [self._at.pins[str(key)]]
         ]
+
+    def list_readable_types(self) -> list[tuple[TypeKey, NodeType | EdgeType]]:
+        """The types that the caller may read, nodes before edges, for the layers above."""
+        catalog = self.open_for(Action.READ, ()).catalog
+        types: list[tuple[TypeKey, NodeType | EdgeType]] = [
+            *((TypeKey(TypeKind.NODE, each.name), each) for each in catalog.nodes.values()),
+            *((TypeKey(TypeKind.EDGE, each.name), each) for each in catalog.edges.values()),
+        ]
+        types.sort(key=lambda each: (each[0].kind is TypeKind.EDGE, each[0].name))
+        if not self._session.limits_types:
+            return types
+        act = Act(Action.READ, self.branch)
+        return [each for each in types if self._session.is_allowed(act, [each[0].name])]
 
     def to_json(self) -> JsonObject:
         """The document that commands and servers answer for a snapshot: SnapshotOutput."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from omnigraph.lang.diagnostics import Diagnostic, Suggestion
 from omnigraph.lang.quoting import escape_unprintable
-from omnigraph.lang.source_text import Source
+from omnigraph.lang.source_text import Position, Source
 
 # A minified line of megabytes must not flood a terminal.
 _LINE_CHARACTERS_MAX = 160
@@ -32,19 +32,23 @@ def render_human(diagnostic: Diagnostic) -> str:
 
 def describe_diagnostic(diagnostic: Diagnostic) -> dict[str, Any]:  # Any: a JSON document
     """The machine-readable form: code, severity, message, position, and edits in byte offsets."""
-    place = diagnostic.position
     document: dict[str, Any] = {  # Any: a JSON document
         "code": diagnostic.code,
         "severity": str(diagnostic.severity),
         "message": diagnostic.message,
         "file": diagnostic.source.name,
-        "position": {"line": place.line, "column": place.column, "byte": place.byte},
+        "position": describe_position(diagnostic.position),
     }
     if diagnostic.hint:
         document["fix"] = diagnostic.hint
     if diagnostic.suggestion:
         document["suggestion"] = _describe_suggestion(diagnostic.suggestion, diagnostic.source)
     return document
+
+
+def describe_position(place: Position) -> dict[str, int]:
+    """A position as a document."""
+    return {"line": place.line, "column": place.column, "byte": place.byte}
 
 
 def _cut_excerpt(line: str, at: int) -> tuple[str, int]:

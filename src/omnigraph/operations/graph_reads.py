@@ -131,6 +131,13 @@ def read_schema(
     return {"schema_source": state.snapshot.schema}
 
 
+def list_indexes(graph: Graph, branch: str | None) -> JsonObject:
+    """The declared indexes of a branch: IndexListOutput."""
+    name = MAIN_BRANCH if branch is None else branch
+    require_read(graph, name)
+    return {"branch": name, "indexes": [each.to_json() for each in graph.index_status(name)]}
+
+
 def read_entity(graph: Graph, asked: ImageQuery) -> JsonObject:
     """The values of one entity: EntityImageOutput."""
     state = select_state(graph, branch=asked.branch, snapshot=asked.snapshot)

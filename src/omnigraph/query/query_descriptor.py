@@ -54,7 +54,14 @@ from omnigraph.query.typed_tree import (
     WriteEach,
 )
 from omnigraph.schema.catalog import Catalog, EdgeType
-from omnigraph.schema.property_types import EnumType, ListType, Scalar, ScalarType, VectorType
+from omnigraph.schema.property_types import (
+    EnumType,
+    ListType,
+    PropertyType,
+    Scalar,
+    ScalarType,
+    VectorType,
+)
 
 _KINDS = {
     Scalar.STRING: "string",
@@ -156,6 +163,11 @@ def describe_parameters(checked: CheckedQuery) -> tuple[Field, ...]:
     plain = tuple(map(_describe_parameter, checked.parameters))
     records = checked.records if isinstance(checked, Mutation) else ()
     return (*plain, *map(_describe_records, records))
+
+
+def describe_property(name: str, type_: PropertyType) -> Field:
+    """A property of a type, as a parameter of its type is described."""
+    return _build_field(name, type_)
 
 
 def _describe_records(parameter: RecordParameter) -> Field:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
 from omnigraph.lang.diagnostic_views import describe_diagnostic
-from omnigraph.lang.diagnostics import DIAGNOSTICS_MAX, Collector, Diagnostic, Severity
+from omnigraph.lang.diagnostics import DIAGNOSTICS_MAX, Collector, Diagnostic, Poll, Severity
 from omnigraph.lang.lexer import Mode
 from omnigraph.lang.source_text import Source, Span
 from omnigraph.query.ast import File, Insert, MutationBody, Query, RowsWrite, Update, WriteVerb
@@ -173,9 +173,10 @@ def lint_file(
     name: str = "query.gq",
     mode: Mode = Mode.LENIENT,
     schema_source: SchemaSource | None = None,
+    poll: Poll = lambda: None,
 ) -> LintReport:
-    """Check a query file against a schema."""
-    parsed = parse_query_file(text, name=name, mode=mode)
+    """Check a query file against a schema; every stage calls `poll` often."""
+    parsed = parse_query_file(text, name=name, mode=mode, poll=poll)
     schema_source = schema_source or SchemaSource()
     collector = Collector(parsed.source, parsed.diagnostics)
     _refuse_other_files(parsed.file, collector)
@@ -185,7 +186,7 @@ def lint_file(
     check_query_names(parsed.file, collector)
     of_query, of_file = _group_by_query(parsed.file.queries, collector.list_diagnostics())
     linted = [
-        _lint_query(query, catalog, Collector(parsed.source, of_query[at]), mode)
+        _lint_query(query, catalog, Collector(parsed.source, of_query[at], poll=poll), mode)
         for at, query in enumerate(parsed.file.queries)
     ]
     findings = [*map(LintFinding, of_file), *_find_unset_properties(linted, parsed.source, catalog)]

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from omnigraph.errors import WrongQueryKindError
-from omnigraph.operations import graph_reads, graph_writes, history_reads
+from omnigraph.operations import (
+    graph_reads,
+    graph_writes,
+    history_reads,
+    query_checks,
+    schema_types,
+)
 from omnigraph.server.exchange import Answer, Call, RequestRefusedError, answer_json
 from omnigraph.wire.json_rows import encode_document, encode_read
 from omnigraph.wire.protocol_names import ARROW, COMMIT_HEADER, PAGE_METADATA
@@ -111,6 +117,23 @@ def get_schema(call: Call) -> Answer:
         call.open_graph(), branch=asked.branch, snapshot=asked.snapshot
     )
     return answer_json(document)
+
+
+def list_types(call: Call) -> Answer:
+    """The types of a state as data."""
+    asked = call.query
+    graph = call.open_graph()
+    return answer_json(schema_types.list_types(graph, branch=asked.branch, snapshot=asked.snapshot))
+
+
+def check_query(call: Call) -> Answer:
+    """What the compiler finds in a text."""
+    return answer_json(query_checks.check_text(call.open_graph(), call.body, call.bounds))
+
+
+def list_indexes(call: Call) -> Answer:
+    """The indexes of a branch."""
+    return answer_json(graph_reads.list_indexes(call.open_graph(), call.query.branch))
 
 
 def get_entity(call: Call) -> Answer:

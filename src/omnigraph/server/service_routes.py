@@ -6,14 +6,18 @@ import time
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from omnigraph import __version__
+from omnigraph.errors import PolicyDeniedError
 from omnigraph.operations.service_health import describe_health
+from omnigraph.policy.acts import Act, Action
 from omnigraph.server.exchange import Answer, Call, answer_json
+from omnigraph.versioning.record import MAIN_BRANCH
 from omnigraph.wire.openapi import build_openapi
 from omnigraph.wire.protocol_names import REFERENCE_VERSION
 from omnigraph.wire.wire_routes import ROUTES
 
 if TYPE_CHECKING:
-    from omnigraph.server.server_state import ServerState
+    from omnigraph.server.server_state import ServedGraph, ServerState
 
 
 def get_health(call: Call) -> Answer:
@@ -60,6 +64,27 @@ def describe_graphs(state: ServerState) -> dict[str, Any]:  # Any: a JSON docume
     ]
     quarantined = sorted(state.quarantined)
     return {"graphs": graphs, **({"quarantined": quarantined} if quarantined else {})}
+
+
+def get_session(call: Call) -> Answer:
+    """Who asks, and which graphs that actor may read: no other name is shown."""
+    state = call.state
+    served = [each for name, each in state.graphs.items() if name not in state.unavailable]
+    document = {
+        "actor_id": call.actor,
+        "auth_mode": str(state.mode),
+        "version": __version__,
+        "graphs": sorted(each.graph_id for each in served if _may_read(each, call.actor)),
+    }
+    return answer_json(document)
+
+
+def _may_read(served: ServedGraph, actor: str | None) -> bool:
+    try:
+        served.open_for(actor).authorize(Act(Action.READ, MAIN_BRANCH))
+    except PolicyDeniedError:
+        return False
+    return True
 
 
 def get_openapi(call: Call) -> Answer:

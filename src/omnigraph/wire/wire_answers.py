@@ -40,6 +40,15 @@ class GraphListResponse(Answer):
     quarantined: list[str] | None = None
 
 
+class SessionOutput(Answer):
+    """Who asks, which graphs that actor may read, and how the server decides it."""
+
+    actor_id: str | None
+    auth_mode: str
+    version: str
+    graphs: list[str]
+
+
 class SnapshotDatasetOutput(Answer):
     """The entities of a type at a snapshot."""
 
@@ -322,6 +331,25 @@ class CommitPickOutput(Answer):
     preferred: dict[str, str] | None = None
     mixed_count: int | None = None
     mixed: list[MixedEntityOutput] | None = None
+
+
+class IndexOutput(Answer):
+    """A declared index of a type, and how many of its rows it covers."""
+
+    type_key: str
+    property: str
+    kind: str
+    covered_rows: UInt64
+    total_rows: UInt64
+    state: str
+    reason: str | None
+
+
+class IndexListOutput(Answer):
+    """The declared indexes of a branch."""
+
+    branch: str
+    indexes: list[IndexOutput]
 
 
 class TagOutput(Answer):

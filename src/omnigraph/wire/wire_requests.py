@@ -36,6 +36,14 @@ class ExplainRequest(QueryRequest):
     analyze: bool = True
 
 
+class QueryCheckRequest(ClosedRequest):
+    """A text of queries to be compiled on a state, and not run."""
+
+    query: str
+    branch: str | None = None
+    snapshot: str | None = None
+
+
 class ReadRequest(QueryRequest):
     """A read as the old route takes it."""
 

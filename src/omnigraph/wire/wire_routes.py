@@ -10,6 +10,7 @@ from typing import Final
 from omnigraph.wire import wire_answers as answers
 from omnigraph.wire import wire_changes as changes
 from omnigraph.wire import wire_requests as requests
+from omnigraph.wire import wire_schema as schemas
 from omnigraph.wire.protocol_names import ARROW, BYTES, IF_COMMIT_HEADER, JSON, LINES
 from omnigraph.wire.wire_failures import ChangeErrorOutput, ErrorOutput
 from omnigraph.wire.wire_model import WireModel
@@ -64,6 +65,11 @@ def _list_server_routes() -> Iterator[RouteSpec]:
         "listGraphs", "GET", "/graphs", "management", "The graphs that are served.",
         answers=(answers.GraphListResponse,), failures=(401, 403, 500),
     )  # fmt: skip
+    yield RouteSpec(
+        "getSession", "GET", "/session", "management",
+        "Who the caller is, and which graphs it may read.",
+        answers=(answers.SessionOutput,), failures=(401, 500),
+    )  # fmt: skip
 
 
 def _list_read_routes() -> Iterator[RouteSpec]:
@@ -106,6 +112,25 @@ def _list_read_routes() -> Iterator[RouteSpec]:
         "cluster_headBlob", "HEAD", "/blob", "blobs", "The size and the tag of a property's bytes.",
         query=requests.BlobQuery, answer_media=(), failures=blob_failures, statuses=blob,
         headers=("If-Match", "If-None-Match"),
+    )  # fmt: skip
+
+
+def _list_description_routes() -> Iterator[RouteSpec]:
+    yield RouteSpec(
+        "cluster_listTypes", "GET", "/schema/types", "schema",
+        "The types that the caller may read, with their properties and counts.",
+        query=requests.StateQuery, answers=(schemas.SchemaTypesOutput,),
+    )  # fmt: skip
+    yield RouteSpec(
+        "cluster_checkQuery", "POST", "/query/check", "queries",
+        "What the compiler finds in a text of queries, which is not run.",
+        body=requests.QueryCheckRequest, answers=(schemas.QueryCheckOutput,),
+        failures=(*_GRAPH_FAILURES, 413),
+    )  # fmt: skip
+    yield RouteSpec(
+        "cluster_listIndexes", "GET", "/indexes", "snapshots",
+        "The declared indexes of a branch, and how many rows each of them covers.",
+        query=requests.BranchQuery, answers=(answers.IndexListOutput,),
     )  # fmt: skip
 
 
@@ -297,6 +322,7 @@ def _list_routes() -> Iterator[RouteSpec]:
     yield from _list_server_routes()
     parts = (
         _list_read_routes,
+        _list_description_routes,
         _list_stored_query_routes,
         _list_write_routes,
         _list_branch_routes,
