@@ -1,0 +1,40 @@
+/** The routes of one graph. A state is `{branch}` or `{snapshot}`, as in requests. */
+import { request, requestLines } from "./api_client.js";
+
+export function askSession(signal) {
+  return request("GET", "/session", { signal });
+}
+
+export function createGraphApi(graph) {
+  const base = `/graphs/${encodeURIComponent(graph)}`;
+  const get = (path, query, signal) => request("GET", base + path, { query, signal });
+  const post = (path, body, signal) => request("POST", base + path, { body, signal });
+  return {
+    listTypes: (state, signal) => get("/schema/types", state, signal),
+    readSchema: (state, signal) => get("/schema", state, signal),
+    applySchema: (body) => post("/schema/apply", body),
+    listBranches: (signal) => get("/branches", {}, signal),
+    createBranch: (name, from) => post("/branches", { name, from }),
+    deleteBranch: (name) => request("DELETE", `${base}/branches/${encodeURIComponent(name)}`),
+    listTags: (signal) => get("/tags", {}, signal),
+    createTag: (name, at) => post("/tags", { name, at }),
+    listCommits: (branch, limit, signal) => get("/commits", { branch, limit }, signal),
+    readCommit: (id, signal) => get(`/commits/${encodeURIComponent(id)}`, {}, signal),
+    readEntity: (state, entity, signal) => get("/entity", { ...state, ...entity }, signal),
+    blame: (entity, signal) => post("/blame", entity, signal),
+    history: (entity, signal) => requestLines("POST", `${base}/history`, { body: entity, signal }),
+    diff: (body, signal) => requestLines("POST", `${base}/diff`, { body, signal }),
+    query: (state, text, params, signal) =>
+      post("/query", { ...state, query: text, params }, signal),
+    runRead: (body, signal) => post("/query", body, signal),
+    runMutation: (body) => post("/mutate", body),
+    explain: (body, signal) => post("/explain", body, signal),
+    check: (state, text, signal) => post("/query/check", { ...state, query: text }, signal),
+    planMerge: (body, signal) => post("/branches/merge/plan", body, signal),
+    merge: (body) => post("/branches/merge", body),
+    listStoredQueries: (signal) => get("/queries", {}, signal),
+    invoke: (name, body) => post(`/queries/${encodeURIComponent(name)}`, body),
+    listIndexes: (branch, signal) => get("/indexes", { branch }, signal),
+    readSnapshot: (state, signal) => get("/snapshot", state, signal),
+  };
+}
