@@ -89,6 +89,9 @@ def pytest_terminal_summary(
     if seed is not None:
         # A quiet run has no header, which would show it.
         terminalreporter.write_line(f"The order of the tests: --randomly-seed={seed}")
+    skipped = [each.nodeid for each in terminalreporter.stats.get("skipped", [])]
+    if any(each.startswith("tests/browser/") for each in skipped):
+        terminalreporter.write_line("NOT TESTED: the web interface, for want of Chromium", red=True)
 
 
 def pytest_unconfigure() -> None:

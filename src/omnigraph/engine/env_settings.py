@@ -59,6 +59,7 @@ _SERVER: Final = (
         "unset",
         "a server: the same as `--require-all-graphs`",
     ),
+    Variable("OMNIGRAPH_NO_WEB", "`1`", "unset", "a server: the same as `--no-web`"),
     Variable(
         "OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX",
         "a number",

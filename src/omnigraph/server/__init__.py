@@ -30,6 +30,7 @@ on when its client goes away; a failure shows no path, token or rule.
     blob_routes           blobs
     agent_routes          agents, by the Model Context Protocol
     service_routes        the server itself
+    web_routes            the web interface
     request_failures      failures as answers
     server_metrics        counts and times, for Prometheus
     request_tracing       spans, for OpenTelemetry

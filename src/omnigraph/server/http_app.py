@@ -62,7 +62,8 @@ class HttpApp:
         )
         self._metrics = ServerMetrics(lambda: serving.state, lambda: self._admission.writes)
         self.agents = AgentRoutes(settings, self._admission)
-        self._router = Router(build_routes(self._metrics, self.agents))
+        routes = build_routes(self._metrics, self.agents, has_web=settings.has_web)
+        self._router = Router(routes)
         self._tracer = find_tracer(os.environ)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,4 +1,7 @@
-"""Routes by the raw path: `%2F` stays inside its segment, which is decoded after the split."""
+"""Routes by the raw path: `%2F` stays inside its segment, which is decoded after the split.
+
+A segment `{name}` stands for any one that is not empty, `{name*}` for all that follow.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ _SEGMENTS_MAX: Final = 8
 class _Node:
     children: dict[str, _Node] = field(default_factory=dict)
     wildcard: _Node | None = None
+    rest: _Node | None = None
     routes: dict[str, Route] = field(default_factory=dict)
 
 
@@ -32,7 +36,10 @@ class Router:
         for route in routes:
             node = self._root
             for segment in route.segments:
-                if segment.startswith("{"):
+                if segment.endswith("*}"):
+                    node.rest = node.rest or _Node()
+                    node = node.rest
+                elif segment.startswith("{"):
                     node.wildcard = node.wildcard or _Node()
                     node = node.wildcard
                 else:
@@ -46,8 +53,7 @@ class Router:
         found = list(_iter_nodes(self._root, segments, 0))
         for node in found:
             if (route := _find_route(node, method)) is not None:
-                names = zip(route.segments, segments, strict=True)
-                return route, {name[1:-1]: value for name, value in names if name[0] == "{"}
+                return route, _name_segments(route.segments, segments)
         if not found:
             raise RequestRefusedError(404, "there is no such route", code=ErrorCode.NOT_FOUND)
         allowed = ", ".join(sorted({name for node in found for name in node.routes}))
@@ -57,6 +63,17 @@ class Router:
             code=ErrorCode.METHOD_NOT_ALLOWED,
             headers=((b"allow", allowed.encode()),),
         )
+
+
+def _name_segments(patterns: tuple[str, ...], segments: list[str]) -> dict[str, str]:
+    """What the names of a route stand for in a path."""
+    names: dict[str, str] = {}
+    for at, pattern in enumerate(patterns):
+        if pattern.endswith("*}"):
+            names[pattern[1:-2]] = "/".join(segments[at:])
+        elif pattern.startswith("{"):
+            names[pattern[1:-1]] = segments[at]
+    return names
 
 
 def _find_route(node: _Node, method: str) -> Route | None:
@@ -90,3 +107,5 @@ def _iter_nodes(node: _Node, segments: list[str], depth: int) -> Iterator[_Node]
         yield from _iter_nodes(child, segments, depth + 1)
     if node.wildcard is not None and segments[depth]:
         yield from _iter_nodes(node.wildcard, segments, depth + 1)
+    if node.rest is not None:
+        yield node.rest

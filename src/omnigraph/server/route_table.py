@@ -17,6 +17,7 @@ from omnigraph.server.agent_routes import GRAPH_SPEC, SERVER_SPEC, AgentRoutes
 from omnigraph.server.lanes import Lane
 from omnigraph.server.route_bindings import Binding
 from omnigraph.server.server_metrics import ServerMetrics
+from omnigraph.server.web_routes import WEB_ROUTES
 from omnigraph.wire.wire_routes import ROUTES, RouteSpec
 
 
@@ -124,10 +125,13 @@ _BINDINGS: Final = {
 }
 
 
-def build_routes(metrics: ServerMetrics, agents: AgentRoutes) -> tuple[Route, ...]:
+def build_routes(
+    metrics: ServerMetrics, agents: AgentRoutes, *, has_web: bool = True
+) -> tuple[Route, ...]:
     """The routes of a server."""
     routes = [Route(spec, _BINDINGS[spec.operation]) for spec in ROUTES]
-    return (*routes, *_build_own_routes(metrics, agents))
+    web = [Route(spec, binding) for spec, binding in WEB_ROUTES] if has_web else []
+    return (*routes, *_build_own_routes(metrics, agents), *web)
 
 
 def _build_own_routes(metrics: ServerMetrics, agents: AgentRoutes) -> tuple[Route, ...]:

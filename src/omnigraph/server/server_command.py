@@ -41,6 +41,7 @@ def _serve(given: argparse.Namespace) -> None:
             is_strict=given.require_all_graphs or is_set(os.environ, REQUIRE_ALL),
             reload_s=given.reload_interval,
             workers=given.workers,
+            has_web=not given.no_web,
         )
     except OmnigraphError as error:
         code = error.reason if isinstance(error, ClusterError) else error.code
@@ -69,6 +70,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--require-all-graphs", action="store_true", help="refuse to start if a graph is sick"
     )
+    parser.add_argument("--no-web", action="store_true", help="serve no web interface")
     parser.add_argument(
         "--workers",
         metavar="N",

@@ -31,7 +31,7 @@ from omnigraph.server.server_workers import (
 _log = logging.getLogger(__name__)
 
 
-def serve_graph(
+def serve_graph(  # noqa: PLR0913 — one keyword for each decision of the caller
     uri: str,
     *,
     bind: str,
@@ -39,10 +39,11 @@ def serve_graph(
     policy: str | None = None,
     is_open: bool = False,
     workers: int = 1,
+    has_web: bool = True,
 ) -> None:
     """Serve one graph until a signal; without tokens, only to this machine unless it is asked."""
     configure_log()
-    settings = build_settings(bind, os.environ)
+    settings = build_settings(bind, os.environ, has_web=has_web)
     if is_parent(workers):
         run_workers(settings, workers)
         return
@@ -58,7 +59,7 @@ def serve_graph(
     run_server(Serving(state), replace(settings, is_private=is_private and not is_open))
 
 
-def serve_cluster(
+def serve_cluster(  # noqa: PLR0913 — one keyword for each decision of the caller
     root: str,
     *,
     bind: str,
@@ -66,10 +67,12 @@ def serve_cluster(
     is_strict: bool = False,
     reload_s: float = 2.0,
     workers: int = 1,
+    has_web: bool = True,
 ) -> None:
     """Serve the graphs of a cluster until a signal, and follow what is applied to it."""
     configure_log()
-    settings = replace(build_settings(bind, os.environ), reload_s=reload_s)
+    settings = build_settings(bind, os.environ, has_web=has_web)
+    settings = replace(settings, reload_s=reload_s)
     if is_parent(workers):
         run_workers(settings, workers)
         return

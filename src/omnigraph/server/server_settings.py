@@ -22,6 +22,7 @@ VARIABLES: Final[Mapping[str, str]] = {
     "read_bytes_max": "OMNIGRAPH_READ_BYTES_MAX",
     "drain_s_max": "OMNIGRAPH_DRAIN_SECONDS",
 }
+NO_WEB: Final = "OMNIGRAPH_NO_WEB"
 _FALSE: Final = frozenset({"", "0", "false"})
 
 
@@ -51,6 +52,8 @@ class ServerSettings:
     reload_s: float = 2.0
     # Open without being asked to be: requests are answered only to names of this machine.
     is_private: bool = False
+    # Whether browsers get pages.
+    has_web: bool = True
 
     @property
     def is_loopback(self) -> bool:
@@ -58,13 +61,16 @@ class ServerSettings:
         return is_loopback_host(self.host)
 
 
-def build_settings(bind: str, environment: Mapping[str, str]) -> ServerSettings:
+def build_settings(
+    bind: str, environment: Mapping[str, str], *, has_web: bool = True
+) -> ServerSettings:
     """The settings of a server; a bound that cannot be read leaves the default, with a warning."""
     host, port = parse_bind(bind)
+    has_web = has_web and not is_set(environment, NO_WEB)
     numbers = {field: _read_number(environment, name) for field, name in VARIABLES.items()}
     # Any: each field is a number of its own kind
     given: dict[str, Any] = {field: found for field, found in numbers.items() if found is not None}
-    return replace(ServerSettings(host, port), **given)
+    return replace(ServerSettings(host, port, has_web=has_web), **given)
 
 
 def _read_number(environment: Mapping[str, str], name: str) -> int | None:

@@ -15,7 +15,7 @@ def register(app: typer.Typer) -> None:
     register_command(app, Capability.LOCAL)(serve)
 
 
-def serve(
+def serve(  # noqa: PLR0913 — one parameter for each option
     graph: Annotated[str, typer.Argument(metavar="GRAPH", help="The address of the graph.")],
     bind: Annotated[
         str, typer.Option("--bind", metavar="HOST:PORT", help="Where to listen; port 0 is any.")
@@ -37,6 +37,7 @@ def serve(
         bool,
         typer.Option("--unauthenticated", help="Answer every client, not only of this machine."),
     ] = False,
+    has_no_web: Annotated[bool, typer.Option("--no-web", help="Serve no web interface.")] = False,
 ) -> None:
     """Serve one graph over HTTP, without a cluster, until it is interrupted."""
     from omnigraph.errors.query_errors import require_extra
@@ -44,5 +45,11 @@ def serve(
     with require_extra("server"):
         from omnigraph.server.server_run import serve_graph
     serve_graph(
-        graph, bind=bind, graph_id=graph_id, policy=policy, is_open=is_open, workers=workers
+        graph,
+        bind=bind,
+        graph_id=graph_id,
+        policy=policy,
+        is_open=is_open,
+        workers=workers,
+        has_web=not has_no_web,
     )

@@ -1,0 +1,1 @@
+export { default as iterate } from "graphology-layout-forceatlas2/iterate.js";
