@@ -14,6 +14,20 @@ export const PAGES = [
     key: "s",
     load: () => import("./pages/search_page.js"),
   },
+  {
+    name: "query",
+    title: "Query",
+    icon: "query",
+    key: "q",
+    load: () => import("./pages/query_page.js"),
+  },
+  {
+    name: "explore",
+    title: "Explore",
+    icon: "explore",
+    key: "e",
+    load: () => import("./pages/explore_page.js"),
+  },
 ];
 
 /** Pages that are reached from others. */
