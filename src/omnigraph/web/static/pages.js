@@ -28,6 +28,48 @@ export const PAGES = [
     key: "e",
     load: () => import("./pages/explore_page.js"),
   },
+  {
+    name: "commits",
+    title: "Commits",
+    icon: "commits",
+    key: "c",
+    load: () => import("./pages/commits_page.js"),
+  },
+  {
+    name: "branches",
+    title: "Branches",
+    icon: "branches",
+    key: "b",
+    load: () => import("./pages/branches_page.js"),
+  },
+  {
+    name: "diff",
+    title: "Diff",
+    icon: "diff",
+    key: "d",
+    load: () => import("./pages/diff_page.js"),
+  },
+  {
+    name: "merge",
+    title: "Merge",
+    icon: "merge",
+    key: "m",
+    load: () => import("./pages/merge_page.js"),
+  },
+  {
+    name: "stored",
+    title: "Stored queries",
+    icon: "stored",
+    key: "t",
+    load: () => import("./pages/stored_page.js"),
+  },
+  {
+    name: "upkeep",
+    title: "Upkeep",
+    icon: "upkeep",
+    key: "u",
+    load: () => import("./pages/upkeep_page.js"),
+  },
 ];
 
 /** Pages that are reached from others. */
