@@ -112,6 +112,10 @@ HOSTILE: dict[str, str] = {
     "any of 3,000 parts of several texts": _documents(
         '($d.body contains $d.slug and $d.slug != "z{}")', 3_000, " or "
     ),
+    "all shortest ways": _read(
+        "for $p, $s in betweenness(edges: <*>, samples: 9999)", "sum($s) as n"
+    ),
+    "all pairs that have friends in common": _read("for $p, $o, $s in similar(edges: *, k: 9999)"),
     "a list of 1,500,000 integers": _LISTED.format("I64", "age"),
     "a list of 1,500,000 texts": _LISTED.format("String", "name"),
     "a list of 500,000 times": _LISTED.format("DateTime", "born"),

@@ -95,6 +95,9 @@ class _WayCounter:
 
     def _iter_levels(self) -> Iterator[Places]:
         """The states that are reached, each after all states before it on a shortest way."""
+        if not self._search.is_weighted:
+            yield from self._iter_equal_distances()
+            return
         waiting = np.zeros(len(self._distances), np.int32)
         reached = np.flatnonzero(np.isfinite(self._distances))
         for arcs in self._iter_tight(reached):
@@ -107,6 +110,12 @@ class _WayCounter:
                 np.subtract.at(waiting, arcs.ends, 1)
                 following.append(arcs.ends[waiting.take(arcs.ends) == 0])
             level = np.unique(np.concatenate(following))
+
+    def _iter_equal_distances(self) -> Iterator[Places]:
+        reached = np.flatnonzero(np.isfinite(self._distances))
+        lengths = self._distances.take(reached).astype(np.int32)
+        order = np.argsort(lengths, kind="stable")
+        yield from np.split(reached.take(order), np.cumsum(np.bincount(lengths))[:-1])
 
     def _iter_tight(self, states: Places) -> Iterator[StateArcs]:
         """The arcs from some states that are on a shortest way."""

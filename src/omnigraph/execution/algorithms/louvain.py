@@ -1,8 +1,8 @@
 """Communities by modularity, after Louvain: nodes move to the best community, in order.
 
-Nodes move one after the other. To do so on arrays, some nodes that follow each other choose at
-once, and as many of them move as choose what they would after those before them: all before the
-first that has a neighbour in a community that one of them left or joined.
+Nodes move one after the other. To do so on arrays, nodes that follow each other choose together: on
+the assumption that those before them choose as they did last. The first that then chooses otherwise
+is right, as all before it were; so a few rounds settle most of them, and the others choose again.
 """
 
 from __future__ import annotations
@@ -18,9 +18,14 @@ from omnigraph.execution.algorithms.edge_graph import Arcs, EdgeGraph, Floats, N
 from omnigraph.execution.algorithms.graph_walks import Places, iter_steps
 from omnigraph.execution.query_budget import Budget
 
-# How many nodes choose at once: at least so many, and twice as many whenever all of them move.
-_NODES_MIN: Final = 8
-_NODES_MAX: Final = 4_096
+# How many nodes choose together: twice as many when they settle soon, half as many when they do
+# not settle within so many rounds.
+_NODES_FIRST: Final = 64
+_NODES_MIN: Final = 16
+_NODES_MAX: Final = 8_192
+_ROUNDS_SOON: Final = 4
+_ROUNDS_MAX: Final = 10
+# How much better another community has to be, of the weight of the node: more than rounding.
 _GAIN_MIN: Final = 1e-12
 
 
@@ -53,11 +58,14 @@ def _merge_nodes(edges: Arcs, numbers: Places, count: int) -> Arcs:
     return merged
 
 
-class _Choices(NamedTuple):
-    """What some nodes choose, and how many of them, from the first, may do so at once."""
+class _Block(NamedTuple):
+    """Nodes that choose together, and their arcs to other nodes, by their places in the block."""
 
-    labels: NodeNumbers
-    size: int
+    first: int
+    own: NodeNumbers
+    places: Places
+    ends: NodeNumbers
+    weights: Floats
 
 
 @dataclass
@@ -74,79 +82,111 @@ class _Level:
         self._weights: Floats = np.asarray(self.edges.sum(axis=1)).reshape(-1)
         self._totals = self._weights.copy()
         self._whole = float(self._weights.sum())
-        # Where each community was first left or joined by the nodes that choose at once.
-        self._touched = np.full(size, size, np.int64)
 
     def move_all(self) -> bool:
         """Let every node choose once, in order; whether any moved."""
-        size, start, at_once = len(self.labels), 0, _NODES_MIN
+        size, start, at_once = len(self.labels), 0, _NODES_FIRST
         is_moved = False
         while start < size and self._whole > 0:
-            nodes = np.arange(start, min(start + at_once, size))
-            chosen, count = self._choose(nodes)
-            nodes, chosen = nodes[:count], chosen[:count]
-            moving = np.flatnonzero(chosen != self.labels.take(nodes))
-            if len(moving):
-                is_moved = True
-                self._move(nodes.take(moving), chosen.take(moving))
-            start += count
-            at_once = 2 * at_once if count == at_once else 2 * count
-            at_once = min(max(at_once, _NODES_MIN), _NODES_MAX)
+            block = self._read_block(start, min(start + at_once, size))
+            chosen, rounds = self._settle(block)
+            is_moved |= self._move(block, chosen)
+            start += len(chosen)
+            if rounds <= _ROUNDS_SOON:
+                at_once = min(2 * at_once, _NODES_MAX)
+            elif len(chosen) < len(block.own):
+                at_once = max(at_once // 2, _NODES_MIN)
         return is_moved
 
-    def _move(self, nodes: Places, chosen: NodeNumbers) -> None:
-        # No two of them leave or join the same community.
-        weights = self._weights.take(nodes)
-        self._totals[self.labels.take(nodes)] -= weights
-        self._totals[chosen] += weights
-        self.labels[nodes] = chosen
+    def _read_block(self, first: int, last: int) -> _Block:
+        nodes = np.arange(first, last)
+        parts = list(iter_steps(self.edges, nodes, self.budget))
+        places = np.concatenate([each.places for each in parts])
+        slots = np.concatenate([each.slots for each in parts])
+        ends = self.edges.indices.take(slots)
+        is_other = ends != places + first
+        weights = self.edges.data.take(slots[is_other])
+        own = self.labels[first:last].copy()
+        return _Block(first, own, places[is_other], ends[is_other], weights)
 
-    def _choose(self, nodes: Places) -> _Choices:
-        own = self.labels.take(nodes)
-        rows, labels, shared = self._sum_by_community(nodes, own)
-        weights = self._weights.take(nodes)
-        totals = self._totals.take(labels)
+    def _move(self, block: _Block, chosen: NodeNumbers) -> bool:
+        moving = np.flatnonzero(chosen != block.own[: len(chosen)])
+        weights = self._weights.take(moving + block.first)
+        np.subtract.at(self._totals, block.own.take(moving), weights)
+        np.add.at(self._totals, chosen.take(moving), weights)
+        self.labels[moving + block.first] = chosen.take(moving)
+        return bool(len(moving))
+
+    def _settle(self, block: _Block) -> tuple[NodeNumbers, int]:
+        """What the first nodes of a block choose, those that settle, and in how many rounds."""
+        chosen, settled = block.own.copy(), 0
+        for number in range(1, _ROUNDS_MAX + 1):
+            self.budget.check_interrupts()
+            found = self._choose(block, chosen, settled)
+            wrong = np.flatnonzero(found != chosen[settled:])
+            chosen[settled:] = found
+            if not len(wrong):
+                return chosen, number
+            settled += int(wrong[0]) + 1
+            if settled == len(chosen):
+                return chosen, number
+        return chosen[:settled], _ROUNDS_MAX
+
+    def _choose(self, block: _Block, chosen: NodeNumbers, since: int) -> NodeNumbers:
+        """What nodes from a place on choose after those before them chose as is assumed."""
+        rows, labels, shared = self._sum_by_community(block, chosen, since)
+        own, weights = (
+            block.own[since:],
+            self._weights[block.first + since :][: len(chosen) - since],
+        )
         is_own = labels == own.take(rows)
-        totals[is_own] -= weights.take(rows[is_own])
-        gains = shared - self.resolution * weights.take(rows) * totals / self._whole
-        # A node stays where it is unless another community is better by more than rounding.
-        gains[is_own] += _GAIN_MIN * weights.take(rows[is_own])
-        starts = np.searchsorted(rows, np.arange(len(nodes)))
+        row_weights = weights.take(rows)
+        totals = self._totals.take(labels) + self._sum_changes(block, chosen, rows + since, labels)
+        totals[is_own] -= row_weights[is_own]
+        gains = shared - self.resolution * row_weights * totals / self._whole
+        gains[is_own] += _GAIN_MIN * row_weights[is_own]
+        starts = np.searchsorted(rows, np.arange(len(own)))
         most = np.maximum.reduceat(gains, starts)
-        size = len(self.labels)
-        best = np.minimum.reduceat(np.where(gains == most.take(rows), labels, size), starts)
-        return _Choices(best.astype(np.int32), self._count_independent(own, best, rows, labels))
+        best = np.where(gains == most.take(rows), labels, len(self.labels))
+        return np.minimum.reduceat(best, starts).astype(np.int32)
 
     def _sum_by_community(
-        self, nodes: Places, own: NodeNumbers
+        self, block: _Block, chosen: NodeNumbers, since: int
     ) -> tuple[Places, NodeNumbers, Floats]:
         """For each node its own community and those next to it, with the weight of the edges."""
-        size = len(self.labels)
-        keys = [np.arange(len(nodes)) * size + own]
-        values = [np.zeros(len(nodes))]
-        for places, slots in iter_steps(self.edges, nodes, self.budget):
-            ends = self.edges.indices.take(slots)
-            is_other = ends != nodes.take(places)
-            keys.append(places[is_other] * size + self.labels.take(ends[is_other]))
-            values.append(self.edges.data.take(slots[is_other]))
-        all_keys = np.concatenate(keys)
-        order = np.argsort(all_keys, kind="stable")
-        all_keys = all_keys.take(order)
-        firsts = np.flatnonzero(np.append(True, all_keys[1:] != all_keys[:-1]))
-        shared = np.add.reduceat(np.concatenate(values).take(order), firsts)
-        rows, labels = np.divmod(all_keys.take(firsts), size)
-        return rows, labels.astype(np.int32), shared
+        size, count = len(self.labels), len(chosen) - since
+        start = int(np.searchsorted(block.places, since))
+        places, ends = block.places[start:], block.ends[start:]
+        seen = self.labels.take(ends)
+        at = ends - block.first
+        is_before = (at >= 0) & (at < places)
+        seen[is_before] = chosen.take(at[is_before])
+        keys = np.concatenate(
+            [np.arange(count) * size + block.own[since:], (places - since) * size + seen]
+        )
+        values = np.concatenate([np.zeros(count), block.weights[start:]])
+        order = np.argsort(keys, kind="stable")
+        keys = keys.take(order)
+        firsts = np.flatnonzero(np.diff(keys, prepend=-1))
+        rows, labels = np.divmod(keys.take(firsts), size)
+        return rows, labels.astype(np.int32), np.add.reduceat(values.take(order), firsts)
 
-    def _count_independent(
-        self, own: NodeNumbers, best: Places, rows: Places, labels: NodeNumbers
-    ) -> int:
-        """How many nodes choose before one that meets a community that another one changes."""
-        moving = np.flatnonzero(best != own)
+    def _sum_changes(
+        self, block: _Block, chosen: NodeNumbers, places: Places, labels: NodeNumbers
+    ) -> Floats | float:
+        """What nodes of the block before a place add to the weight of a community."""
+        moving = np.flatnonzero(chosen != block.own)
         if not len(moving):
-            return len(own)
-        changed = np.concatenate([own.take(moving), best.take(moving)])
-        places = np.concatenate([moving, moving])
-        np.minimum.at(self._touched, changed, places)
-        conflicts = rows[self._touched.take(labels) < rows]
-        self._touched[changed] = len(self.labels)
-        return int(conflicts.min(initial=len(own)))
+            return 0.0
+        count = len(chosen)
+        weights = self._weights.take(moving + block.first)
+        keys = np.concatenate([block.own.take(moving), chosen.take(moving)]).astype(np.int64)
+        keys = keys * count + np.concatenate([moving, moving])
+        order = np.argsort(keys, kind="stable")
+        keys = keys.take(order)
+        sums = np.zeros(len(keys) + 1)
+        np.cumsum(np.concatenate([-weights, weights]).take(order), out=sums[1:])
+        first = labels.astype(np.int64) * count
+        until = np.searchsorted(keys, first + places)
+        found: Floats = sums.take(until) - sums.take(np.searchsorted(keys, first))
+        return found

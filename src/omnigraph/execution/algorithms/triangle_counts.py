@@ -12,7 +12,7 @@ from scipy import sparse
 from omnigraph.execution.algorithms.edge_graph import Arcs, EdgeGraph, Floats
 
 # Paths of two edges that are formed between two checks of the budget.
-_PATHS_AT_ONCE: Final = 4_000_000
+_PATHS_AT_ONCE: Final = 1_000_000
 _PATH_BYTES: Final = 12
 
 
