@@ -11,6 +11,16 @@ from fuzz.world import EDGES, KEYS, MOODS, NODES, NUMERIC, TEXTUAL, VALUES
 
 _NAMES: Final = "abcdefgh"
 NODES_MAX: Final = 5
+# Calls of table functions whose values are exact, and the kinds of these.
+_TABLES: Final = (
+    ("components(edges: {})", ("String", "I64")),
+    ("components(edges: {}, strong: true)", ("String", "I64")),
+    ("cores(edges: {})", ("I64",)),
+    ("degrees(edges: {})", ("I64", "I64")),
+    ("triangles(edges: {})", ("I64",)),
+    ("communities(edges: {}, rounds: 3)", ("String",)),
+    ('communities(edges: {}, method: "louvain")', ("String",)),
+)
 _SHARED_ENDS: Final = (("Person", "Person"), ("Person", "Place"))
 
 
@@ -73,6 +83,7 @@ class Patterns:
                 "again",
                 "lateral",
                 "value",
+                "table",
             )
         )
         is_full = len(clauses.scope.nodes) >= NODES_MAX
@@ -87,6 +98,8 @@ class Patterns:
                 return self._lateral(clauses, depth=2)
             case "value":
                 return self._valued(clauses)
+            case "table":
+                return self._tabled(clauses)
             case "search":
                 return self._searched(clauses)
             case "again":
@@ -237,6 +250,28 @@ class Patterns:
         place = self._name("i")
         found = self._with(clauses, f"for ${name}, ${place} in {items}")
         return Clauses(found.texts, scope.with_value(name, kind).with_value(place, "I64"))
+
+    def _tabled(self, clauses: Clauses) -> Clauses:
+        """A table function, of the nodes of a variable or of new ones."""
+        scope, texts = clauses.scope, clauses.texts
+        name, type_name = self.pen.one_of(list(scope.nodes.items()))
+        if len(scope.nodes) < NODES_MAX and self.pen.chance(40):
+            name, type_name = self._name(), self.pen.one_of(("Person", "Place", "Thing"))
+            scope, texts = scope.with_node(name, type_name), (*texts, f"${name}: {type_name}")
+        ends = {edge: EDGES[edge][:2] for edge in EDGES}
+        near = [edge for edge, types in ends.items() if type_name in types]
+        members = [_spelled(self.pen.one_of(near)), *map(_spelled, self.pen.some(list(ends), 1))]
+        walked = [self.pen.one_of(("{}", "^{}", "<{}>")).format(edge) for edge in members]
+        edges = f"({' | '.join(walked)})" if len(walked) > 1 else walked[0]
+        call, columns = self.pen.one_of(_TABLES)
+        values = [(self._name("v"), kind) for kind in columns]
+        bound = ", ".join(f"${each}" for each in (name, *(each for each, _ in values)))
+        for each, kind in values:
+            scope = scope.with_value(each, kind)
+        text = f"for {bound} in {call.format(edges)}"
+        # A new variable is bound by the table if it is declared after it.
+        is_after = scope.nodes.keys() != clauses.scope.nodes.keys() and self.pen.chance(50)
+        return Clauses((*texts[:-1], text, texts[-1]) if is_after else (*texts, text), scope)
 
     def _block_value(self, scope: Scope) -> Field:
         """A block as a value; it need not be about a variable of the scope."""

@@ -211,9 +211,12 @@ def test_a_ranked_read_is_refused_and_says_who_runs_it(graph: Graph, spark: Spar
     [
         ("match { $p: Person } with { $p } return { $p.name }", "a read with stages"),
         ("return { 1 as n } union return { 2 as n }", "combined reads"),
+        ("match { for $p, $n in cores(edges: knows) } return { $n }", "table function 'cores'"),
     ],
 )
-def test_stages_are_refused_before_spark_is_asked(graph: Graph, text: str, what: str) -> None:
+def test_stages_and_tables_are_refused_before_spark_is_asked(
+    graph: Graph, text: str, what: str
+) -> None:
     def get_session() -> SparkSession:
         raise AssertionError("a refused read needs no session")
 
