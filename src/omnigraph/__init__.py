@@ -11,6 +11,7 @@ only read texts do not load the engine.
 
 Packages and modules, from the public surface down to the leaves; each imports only from below:
 
+    notebook        magics and a widget for notebooks
     cli             the command line
     connection      opens the graph of an address, wherever it is
     mcp             a graph as tools for agents
@@ -39,6 +40,7 @@ Packages and modules, from the public surface down to the leaves; each imports o
     lang            the lexer, cursor, printer and diagnostics that both languages share
     ids             ULIDs
     durations       time spans such as `15m`
+    html_views      tables and documents as HTML for notebooks
     lru_cache       the bounded cache of every layer
     format_version  the version of the stored schema
     error_codes     the codes on which clients branch
@@ -180,10 +182,15 @@ _ABOVE = {
     "connect": "omnigraph.connection",
     "connect_async": "omnigraph.connection",
     "create_from_template": "omnigraph.templates",
+    # What `%load_ext omnigraph` of IPython calls.
+    "load_ipython_extension": "omnigraph.notebook",
     "infer_schema": "omnigraph.inference",
 } | {name: "omnigraph.aio" for name in __all__ if name.startswith("Async")}
 _ABOVE |= {name: "omnigraph.engine.proposals" for name in __all__ if name.startswith("Proposal")}
-_ENGINE = {name: name for name in __all__} | {"create": "create_graph", "open": "open_graph"}
+_ENGINE = {name: name for name in (*__all__, *_ABOVE)} | {
+    "create": "create_graph",
+    "open": "open_graph",
+}
 
 
 def __getattr__(name: str) -> Any:  # whatever the engine has under the name

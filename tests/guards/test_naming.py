@@ -40,6 +40,8 @@ DEMANDED = {"main", "partitions", "pushFilters", "readable", "reader", "readinto
     *("streamReader", "streamWriter", "writer", "initialOffset", "latestOffset", "abort"),
     *("default_schema", "nullable_schema", "model_schema", "field_title_should_be_set"),
     *("connection_made", "connection_lost"),
+    # Of a notebook.
+    *("repr_html", "error"),
     # Of a destination of dlt.
     *("raw_capabilities", "initialize_storage"),
     *("getDefaultReadLimit", "reportLatestOffset", "prepareForTriggerAvailableNow", "commit"),

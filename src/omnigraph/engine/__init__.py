@@ -10,6 +10,7 @@ threads of its parent's store, and waits for them forever.
     resources          what all handles of a process on one graph share
     graph_caches       compiled queries and large arrays, in bounded caches
     background         threads for the work after commits, and for tables written in parallel
+    noun_views         graphs, branches and snapshots as HTML for notebooks
     env_settings       the environment variables that a process reads
     arguments          checks and converts the arguments of callers
     refs               a branch, snapshot, name, id, version or time, resolved to a commit

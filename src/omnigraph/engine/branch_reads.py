@@ -12,6 +12,7 @@ import pyarrow as pa
 from omnigraph.bulk.task_runner import StageProgress
 from omnigraph.engine.blob_reader import Blob
 from omnigraph.engine.commit import Commit
+from omnigraph.engine.noun_views import render_state
 from omnigraph.engine.snapshot import EntityKind, ExportFormatName, Snapshot
 from omnigraph.engine.write_results import TableInfo
 from omnigraph.rows.type_dataset import TypeDataset
@@ -124,3 +125,6 @@ class BranchReads(ABC):
     def tables(self) -> list[TableInfo]:
         """The table of every type, edges before nodes, then by name."""
         return self.snapshot().tables()
+
+    def _repr_html_(self) -> str:
+        return render_state(self)

@@ -10,6 +10,7 @@ from typing import assert_never
 
 from omnigraph.changes.type_difference import Counts
 from omnigraph.engine.arguments import datetime_of, to_microseconds
+from omnigraph.html_views import HtmlDocument
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.versioning import Bulk, Changed, ChangeSet, Maintenance, Spilled
@@ -18,7 +19,7 @@ from omnigraph.versioning.record import MAIN_BRANCH, MergeDecision, Record
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(HtmlDocument):
     """One atomic change of a whole graph: who made it, when, where, and on top of what.
 
     `version` counts the commits of a branch. `parents` are the ids of the commits it follows: none

@@ -13,6 +13,7 @@ from omnigraph.changes.type_pairs import TypePair, compute_type_id
 from omnigraph.engine import arguments
 from omnigraph.engine.graph_session import Session
 from omnigraph.errors import InvalidArgumentError, TypeNotFoundError
+from omnigraph.html_views import HtmlDocument
 from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKind
@@ -123,7 +124,7 @@ def _parse_choices(
 
 
 @dataclass(frozen=True, slots=True)
-class EntityChange:
+class EntityChange(HtmlDocument):
     """One entity that was inserted, updated or deleted; `kind` is `node` or `edge`.
 
     `before` and `after` are its images: all `properties`, spelled as in an export and null where

@@ -31,6 +31,7 @@ from omnigraph.engine.entity_changes import CommitStates, load_commit_states
 from omnigraph.engine.graph_session import Session
 from omnigraph.errors import CommitNotFoundError, EntityNotFoundError
 from omnigraph.execution.query_budget import Budget
+from omnigraph.html_views import HtmlDocument
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
@@ -57,7 +58,7 @@ _ENDS: Final = {SOURCE_COLUMN: SOURCE, TARGET_COLUMN: TARGET}
 
 
 @dataclass(frozen=True, slots=True)
-class EntityVersion:
+class EntityVersion(HtmlDocument):
     """What one commit made of an entity; images are those of the change feed.
 
     `changed` are the properties that got or lost a value; the ends of an edge are

@@ -17,6 +17,7 @@ from omnigraph.engine.entity_changes import parse_filters
 from omnigraph.engine.gate import Gate, PolicySource, build_gate
 from omnigraph.engine.graph_proposals import GraphProposals
 from omnigraph.engine.graph_session import Session
+from omnigraph.engine.noun_views import render_graph
 from omnigraph.engine.read_requests import build_time_budget
 from omnigraph.engine.refs import ResolvedRef, StateRef, resolve, use_newest
 from omnigraph.engine.repair import RepairReport, repair
@@ -426,6 +427,9 @@ class Graph(GraphProposals):
 
     def __repr__(self) -> str:
         return f"Graph({self.uri!r})"
+
+    def _repr_html_(self) -> str:
+        return render_graph(self)
 
 
 def execute_statement(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from omnigraph.engine.commit import Commit, commit_of
 from omnigraph.engine.graph_session import Session
+from omnigraph.html_views import HtmlDocument
 from omnigraph.policy.acts import Act, Action
 from omnigraph.rows.view import View
 from omnigraph.schema.schema_shape import JsonObject
@@ -15,7 +16,7 @@ from omnigraph.writers.maintain import BuiltIndex, OptimizedTable, PendingIndex
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class IndexBuildResult:
+class IndexBuildResult(HtmlDocument):
     """The indexes that were built; without a commit none was missing that could be built."""
 
     uri: str
@@ -41,7 +42,7 @@ class IndexBuildResult:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class OptimizeResult:
+class OptimizeResult(HtmlDocument):
     """What an optimization did; `commit` is None if nothing had to be done."""
 
     uri: str

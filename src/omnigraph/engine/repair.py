@@ -24,6 +24,7 @@ from omnigraph.errors import (
     InvalidArgumentError,
     StorageError,
 )
+from omnigraph.html_views import HtmlDocument
 from omnigraph.rows.view import View
 from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.storage.objects import layout
@@ -126,7 +127,7 @@ class BrokenBranch:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class RepairReport:
+class RepairReport(HtmlDocument):
     """What a repair found and did; without `confirm` it only looked."""
 
     uri: str

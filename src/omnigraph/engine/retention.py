@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from omnigraph.engine.arguments import datetime_of, require_optional_count, to_microseconds
 from omnigraph.engine.graph_session import Session
 from omnigraph.errors import InvalidArgumentError
+from omnigraph.html_views import HtmlDocument
 from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.versioning import tags
 from omnigraph.versioning.gc.collector import Collected, Swept
@@ -16,7 +17,7 @@ from omnigraph.versioning.record import MAIN_BRANCH
 
 
 @dataclass(frozen=True, slots=True)
-class Tag:
+class Tag(HtmlDocument):
     """A name that keeps a commit: whose commit it is, who gave the name, and when."""
 
     name: str
@@ -42,7 +43,7 @@ class Tag:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class CleanupReport:
+class CleanupReport(HtmlDocument):
     """What a clean-up removed, or would remove if `is_dry`.
 
     `tables` are what goes of each table, `other` what goes beside them, and `oldest` is the

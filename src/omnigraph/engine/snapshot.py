@@ -19,6 +19,7 @@ from omnigraph.engine.commit import Commit
 from omnigraph.engine.diff import Diff, compute_diff
 from omnigraph.engine.entity_changes import parse_filters
 from omnigraph.engine.graph_session import Session
+from omnigraph.engine.noun_views import render_state
 from omnigraph.engine.read_cursors import COLLECTED, ReadCursor, find_snapshot
 from omnigraph.engine.read_requests import (
     PreparedRead,
@@ -459,3 +460,6 @@ class Snapshot:
 
     def __repr__(self) -> str:
         return f"Snapshot({self.branch!r}, version={self.version}, commit={self._at.commit!r})"
+
+    def _repr_html_(self) -> str:
+        return render_state(self)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from omnigraph.changes.type_difference import Counts
 from omnigraph.engine.commit import Commit
 from omnigraph.errors import EntityConflict
+from omnigraph.html_views import HtmlDocument
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.migration import MigrationPlan
 from omnigraph.schema.schema_shape import JsonObject
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class LoadResult:
+class LoadResult(HtmlDocument):
     """A load that was committed: how many records of which types it wrote.
 
     For a repeated request they are counted from its commit, where records of one load that
@@ -90,7 +91,7 @@ def _describe_rejected(count: int, file: str | None) -> JsonObject:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class MutationResult:
+class MutationResult(HtmlDocument):
     """What a mutation did; without a commit nothing matched and nothing was written.
 
     For a repeated request, entities are counted from its commit, each once.
@@ -127,7 +128,7 @@ class MutationResult:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class SchemaResult:
+class SchemaResult(HtmlDocument):
     """What a schema change did; without a commit the schema was in force already."""
 
     uri: str
@@ -158,7 +159,7 @@ class SchemaResult:
 
 
 @dataclass(frozen=True, slots=True)
-class TableInfo:
+class TableInfo(HtmlDocument):
     """Where a type lies at a snapshot: the table and its version, for other tools to open."""
 
     kind: str
@@ -238,7 +239,7 @@ class MergeSummary:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class MergeResult:
+class MergeResult(HtmlDocument):
     """What became of a merge, a revert or a cherry-pick; without a commit nothing was to do.
 
     `outcome` is already_up_to_date, fast_forward or merged; of the others reverted, cherry_picked
@@ -295,7 +296,7 @@ class MergeResult:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class MergePlan:
+class MergePlan(HtmlDocument):
     """What a merge, a revert or a cherry-pick would do now, and every conflict that is in the way.
 
     `base` is the state that the target is compared with: of a revert the commit that is undone, of

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.errors import ExecutionError, LibraryMissingError
+from omnigraph.errors import ExecutionError, InvalidArgumentError, LibraryMissingError
+from omnigraph.html_views import display_view, render_table, wrap_view
 from omnigraph.lang.quoting import escape_unprintable
 from omnigraph.query.logical_plan import ResultColumn
 from omnigraph.rows.json_encoding import encode_json_values
@@ -117,34 +117,44 @@ class Result:
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self._rows.__arrow_c_stream__(requested_schema)
 
+    def show(self, rows: int = TEXT_ROWS_MAX) -> None:
+        """Show the first rows: a notebook displays a table, anything else prints one."""
+        if rows < 0:
+            raise InvalidArgumentError("rows", f"{rows!r} is not a number of rows")
+        display_view(self._render_html(rows), self._format_text(rows))
+
     def __repr__(self) -> str:
         """The first rows as a table, for a shell."""
-        first = Result(self.columns, self._rows.slice(0, TEXT_ROWS_MAX)).to_json_rows()
+        return self._format_text(TEXT_ROWS_MAX)
+
+    def _repr_html_(self) -> str:
+        return self._render_html(HTML_ROWS_MAX)
+
+    def _format_text(self, rows_max: int) -> str:
         lines = [[column.name for column in self.columns]]
-        lines += [[_format_text(value) for value in row.values()] for row in first]
+        lines += [[_format_text(value) for value in row] for row in self._take_rows(rows_max)]
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
         lines.insert(1, ["-" * width for width in widths])
         shown = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
             for line in lines
         ]
-        rest = max(0, len(self) - TEXT_ROWS_MAX)
+        rest = max(0, len(self) - rows_max)
         more = f", {rest} more not shown" if rest else ""
         count = f"{len(self)} row{'' if len(self) == 1 else 's'}{more}"
         return "\n".join([*(shown if self.columns else []), f"({count})"])
 
-    def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(column.name)}</th>" for column in self.columns)
-        first = Result(self.columns, self._rows.slice(0, HTML_ROWS_MAX))
-        body = "".join(
-            f"<tr>{''.join(map(_format_cell, row.values()))}</tr>" for row in first.to_json_rows()
-        )
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return f"{table}<p>{len(self)} rows</p>"
+    def _render_html(self, rows_max: int) -> str:
+        rows = [
+            [None if value is None else _format_value(value) for value in row]
+            for row in self._take_rows(rows_max)
+        ]
+        names = [column.name for column in self.columns]
+        return wrap_view(render_table(names, rows, shown=len(rows), total=len(self)))
 
-
-def _format_cell(value: Any) -> str:  # Any: a JSON value
-    return "<td></td>" if value is None else f"<td>{html.escape(_format_value(value))}</td>"
+    def _take_rows(self, rows_max: int) -> list[list[Any]]:  # Any: JSON values
+        first = Result(self.columns, self._rows.slice(0, rows_max))
+        return [list(row.values()) for row in first.to_json_rows()]
 
 
 def _format_text(value: Any) -> str:  # Any: a JSON value

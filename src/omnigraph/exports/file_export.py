@@ -23,6 +23,7 @@ from omnigraph.bulk.task_runner import Runner
 from omnigraph.errors import InvalidArgumentError, StorageError
 from omnigraph.exports.export_formats import Format, choose_format, encode_file
 from omnigraph.exports.xml_format import ExportedType, XmlFormat
+from omnigraph.html_views import HtmlDocument
 from omnigraph.ids import generate_ulid
 from omnigraph.rows.columns import TableShape
 from omnigraph.rows.view import View
@@ -45,7 +46,7 @@ FOLDERS: Final = {TypeKind.NODE: "nodes", TypeKind.EDGE: "edges"}
 
 
 @dataclass(frozen=True, slots=True)
-class ExportResult:
+class ExportResult(HtmlDocument):
     """What was written where: how many entities of which types, in how many files."""
 
     uri: str

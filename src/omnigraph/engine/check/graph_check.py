@@ -15,6 +15,7 @@ from omnigraph.engine.check.pin_check import DigestCheck, PinCheck
 from omnigraph.engine.check.ref_check import check_refs, report_nameless_streams
 from omnigraph.engine.check.schema_check import SchemaCheck
 from omnigraph.engine.check.stream_check import StreamCheck, WalkedStream, list_needed_streams
+from omnigraph.html_views import HtmlDocument
 from omnigraph.rows.view import View
 from omnigraph.storage.objects import layout
 from omnigraph.storage.objects.object_store import Objects
@@ -37,7 +38,7 @@ Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class CheckReport:
+class CheckReport(HtmlDocument):
     """What a check found, and how much it examined.
 
     `commits` had their records read and their tables opened; of these, `compared` had their change

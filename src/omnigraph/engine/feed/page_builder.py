@@ -42,6 +42,7 @@ from omnigraph.errors import (
     InvalidArgumentError,
     ResourceLimitError,
 )
+from omnigraph.html_views import HtmlDocument
 from omnigraph.storage.tables.blob_columns import is_blob
 from omnigraph.versioning.commit_clock import time_of
 from omnigraph.versioning.record import Record
@@ -93,7 +94,7 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class Block(HtmlDocument):
     """What one commit changed, or a part of it if it is larger than a page.
 
     Nodes come before edges, types in the order of their opaque ids, entities in that of their ids.
@@ -119,7 +120,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangesPage:
+class ChangesPage(HtmlDocument):
     """A page of what one commit changed; without a token, the last one."""
 
     cause: Cause
@@ -138,7 +139,7 @@ class ChangesPage:
 
 
 @dataclass(frozen=True, slots=True)
-class FeedPage:
+class FeedPage(HtmlDocument):
     """A page of a poll: either a token of the next one, or a cursor and whether it is the end.
 
     A poll returns the commits that were there when it began; `caught_up` says that these were all.

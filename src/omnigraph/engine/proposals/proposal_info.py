@@ -9,6 +9,7 @@ from typing import Final
 
 from omnigraph.engine.arguments import datetime_of, to_microseconds
 from omnigraph.engine.proposals.proposal_rules import UnmetRule
+from omnigraph.html_views import HtmlDocument
 from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.versioning.proposals import ProposalState, ProposalSummary
 
@@ -16,7 +17,7 @@ COUNTS: Final = ("inserted", "updated", "deleted")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ProposalListing:
+class ProposalListing(HtmlDocument):
     """What a list shows of a proposal; `status` is open, merged or closed."""
 
     number: int
@@ -123,7 +124,7 @@ class ProposalComment:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ProposalInfo:
+class ProposalInfo(HtmlDocument):
     """A proposal: `head` is the commit that it asks to merge, None if its branch is gone.
 
     `unmet` are the rules that require something of it which it lacks. `merge_commit` is what its

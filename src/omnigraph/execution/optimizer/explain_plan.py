@@ -24,6 +24,7 @@ from omnigraph.execution.optimizer.pattern_graph import Variable
 from omnigraph.execution.optimizer.physical_plan import PhysicalPlan
 from omnigraph.execution.search import FieldRef, field_cache_of
 from omnigraph.execution.sources.topology.topology_source import TopologySource
+from omnigraph.html_views import render_table, wrap_view
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.logical_plan import (
     Expand,
@@ -189,6 +190,12 @@ class Explained:
 
     def __repr__(self) -> str:
         return self.to_text()
+
+    def _repr_html_(self) -> str:
+        rows = [_format_cells(row) for row in self.rows]
+        return wrap_view(
+            render_table(_COLUMNS, rows, shown=len(rows), total=len(rows), noun="operator")
+        )
 
     def to_dicts(self) -> list[dict[str, Any]]:  # Any: texts and numbers
         """The operators as data."""

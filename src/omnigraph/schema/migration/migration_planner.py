@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
+from omnigraph.html_views import HtmlDocument
 from omnigraph.lang.diagnostics import Finding, Severity
 from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKind, types_of
 from omnigraph.schema.catalog import Catalog
@@ -63,7 +64,7 @@ _RULES: Final[Mapping[PlanDialect, tuple[Callable[[TypePair], Iterator[Step]], .
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class MigrationPlan:
+class MigrationPlan(HtmlDocument):
     """The steps from one schema to another.
 
     `findings` are rename hints without effect, `warnings` are about options. `schema` is what the

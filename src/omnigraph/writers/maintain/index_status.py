@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, assert_never
 
+from omnigraph.html_views import HtmlDocument
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey
@@ -59,7 +60,7 @@ class PendingIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexStatus:
+class IndexStatus(HtmlDocument):
     """One declared index at one version of its table; a reason is given for a pending one."""
 
     type_key: TypeKey
