@@ -96,3 +96,22 @@ def test_upkeep_lists_indexes_and_tables(page: Page) -> None:
     page.goto("/ui/graphs/team/upkeep")
     expect(page.get_by_role("region", name="Indexes")).to_contain_text("0 of 3")
     expect(page.get_by_role("region", name="Tables")).to_contain_text("Wrote")
+
+
+def test_a_change_of_the_schema_is_planned(page: Page) -> None:
+    page.goto("/ui/graphs/team/schema")
+    diagram = page.get_by_role("img", name="Types and how edges join them")
+    expect(diagram).to_contain_text("Wrote")
+    page.get_by_role("tab", name="Text and changes").click()
+    page.get_by_role("textbox", name="Schema").click()
+    page.keyboard.press("Control+End")
+    page.keyboard.insert_text("node Robot { serial: Sting @key }")
+    page.get_by_role("button", name="Plan the change").click()
+    expect(page.get_by_text("did you mean 'String'?")).to_be_visible()
+    page.keyboard.press("Control+z")
+    page.get_by_role("textbox", name="Schema").click()
+    page.keyboard.press("Control+End")
+    page.keyboard.insert_text("node Robot { serial: String @key }")
+    page.get_by_role("button", name="Plan the change").click()
+    expect(page.get_by_text("add type")).to_be_visible()
+    expect(page.get_by_role("button", name="Apply to main")).to_be_enabled()

@@ -57,6 +57,13 @@ export const PAGES = [
     load: () => import("./pages/merge_page.js"),
   },
   {
+    name: "schema",
+    title: "Schema",
+    icon: "schema",
+    key: "h",
+    load: () => import("./pages/schema_page.js"),
+  },
+  {
     name: "stored",
     title: "Stored queries",
     icon: "stored",
