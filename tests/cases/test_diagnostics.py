@@ -17,7 +17,8 @@ from omnigraph.lang.diagnostic_codes import CODES
 from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.lang.lexer import Mode
 from omnigraph.query import lint_file
-from omnigraph.schema import CompiledSchema, compile_schema
+from omnigraph.query.entity_conditions import compile_whole_schema
+from omnigraph.schema import CompiledSchema
 from omnigraph.schema.migration import PlanDialect, plan_migration
 from omnigraph.schema.schema_identity import accept_schema
 
@@ -61,7 +62,7 @@ def _sections(text: str) -> dict[str, str]:
 def _diagnose(sections: dict[str, str]) -> Iterable[str]:
     schema_mode = Mode.STRICT if "schema strict" in sections else Mode.LENIENT
     schema_text = sections.get("schema strict", sections.get("schema", ""))
-    schema = compile_schema(schema_text, mode=schema_mode)
+    schema = compile_whole_schema(schema_text, mode=schema_mode)
     if "from" in sections:
         yield from _plan_lines(sections["from"], schema, "omnigraph")
     elif "from reference" in sections:
@@ -77,7 +78,7 @@ def _diagnose(sections: dict[str, str]) -> Iterable[str]:
 
 
 def _plan_lines(old_text: str, new: CompiledSchema, dialect: PlanDialect) -> Iterable[str]:
-    old = compile_schema(old_text)
+    old = compile_whole_schema(old_text)
     assert old.catalog is not None, [str(found) for found in old.diagnostics]
     assert new.catalog is not None, [str(found) for found in new.diagnostics]
     acceptance = accept_schema(old.catalog)

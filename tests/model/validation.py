@@ -6,11 +6,13 @@ from collections.abc import Iterable, Sequence
 
 import re2
 
-from model.expressions import Entity
+from model.expressions import At, Entity
 from model.store import Store, Type, identifying_texts, types_of
 from omnigraph.errors import WriteRefusedError
+from omnigraph.query.entity_conditions import compile_condition
 from omnigraph.query.query_descriptor import list_used_types
 from omnigraph.query.typed_reads import Read
+from omnigraph.query.typed_tree import ROW
 from omnigraph.schema.catalog import EdgeType
 from omnigraph.schema.property_types import EnumType
 
@@ -70,6 +72,10 @@ def _check_values(type_: Type, entity: Entity) -> None:
         value = entity[check.property]
         if value is not None and not re2.search(check.pattern, value):
             raise WriteRefusedError(f"@check violation on {type_.name}.{check.property}: '{value}'")
+    for condition in type_.constraints.conditions:
+        expr = compile_condition(condition.text, type_)
+        if At({ROW: entity}, {})(expr) is False:
+            raise WriteRefusedError(f"@check violation on {type_.name}: {condition.text}")
 
 
 def _check_unique(type_: Type, members: tuple[str, ...], entities: Iterable[Entity]) -> None:

@@ -70,7 +70,7 @@ from omnigraph.config.yaml_reader import (
 from omnigraph.embedding.embedding_profile import Provider
 from omnigraph.errors import CompileError, ConfigInvalidError, Problem
 from omnigraph.policy.policy_bundle import BundleKind, parse_bundle
-from omnigraph.schema import load_catalog
+from omnigraph.query.entity_conditions import load_whole_catalog
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.schema_parser import parse_schema
 
@@ -368,7 +368,7 @@ class _ConfigReader:
             return None
         file = str(self.folder / resource.path)
         try:
-            return load_catalog(resource.data, name=file)
+            return load_whole_catalog(resource.data, name=file)
         except CompileError as error:
             parsed = parse_schema(resource.data, name=file)
             is_grammar = any(each.severity == "error" for each in parsed.diagnostics)

@@ -56,8 +56,8 @@ from omnigraph.execution.optimizer.explain_plan import Explained
 from omnigraph.execution.query_budget import Cancellation
 from omnigraph.execution.result import Result
 from omnigraph.policy.acts import Act, Action
+from omnigraph.query.entity_conditions import load_whole_catalog
 from omnigraph.query.query_settings import SettingValue
-from omnigraph.schema import load_catalog
 from omnigraph.schema.migration import MigrationPlan
 from omnigraph.versioning import Stream
 from omnigraph.writers.inputs import Dialect, InputOptions, Progress
@@ -434,7 +434,7 @@ class Branch(BranchReads, BranchMerges):
         mode = self._session.resources.environment.mode
         return plan_on_data(
             self.snapshot().view,
-            load_catalog(text, mode=mode),
+            load_whole_catalog(text, mode=mode),
             dialect=choose_plan_dialect(mode),
             allow_data_loss=allow_data_loss,
             convert=convert,

@@ -43,6 +43,7 @@ from omnigraph.query.ast import (
     Query,
     Show,
 )
+from omnigraph.query.entity_conditions import load_whole_catalog
 from omnigraph.query.logical_plan import ReadPlan
 from omnigraph.query.parser import ParsedFile
 from omnigraph.query.query_compiler import compile_declaration, parse_file
@@ -54,7 +55,6 @@ from omnigraph.query.query_settings import (
     list_shown_settings,
     resolve_settings,
 )
-from omnigraph.schema import load_catalog
 from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.storage import require_exclusive_puts
 from omnigraph.storage.objects.disk_reserve import keep_reserve
@@ -146,7 +146,7 @@ def _create_on(
     session = Session(storage, actor=signature.actor, environment=environment)
     resources = session.resources
     # A text with errors is refused before anything is written.
-    catalog = load_catalog(
+    catalog = load_whole_catalog(
         arguments.require_text("schema", schema), mode=resources.environment.mode
     )
     _require_absent(session)

@@ -27,13 +27,13 @@ from omnigraph.execution.query_budget import Access, Budget, ReadOptions
 from omnigraph.lang.lexer import Mode
 from omnigraph.policy.acts import Act, Action
 from omnigraph.query import bind_parameters
+from omnigraph.query.entity_conditions import load_whole_catalog
 from omnigraph.query.logical_plan import ReadPlan
 from omnigraph.query.query_compiler import CompiledQuery, parse_file, select_query
 from omnigraph.query.query_descriptor import list_matched_types
 from omnigraph.query.typed_tree import NOW_NAME, Mutation, RecordParameter
 from omnigraph.rows.evaluator import Params, RequestParams
 from omnigraph.rows.view import View
-from omnigraph.schema import load_catalog
 from omnigraph.schema.accepted_schema import TypeKind
 from omnigraph.schema.migration import MigrationPlan, PlanDialect, plan_migration
 from omnigraph.versioning import Transaction
@@ -290,7 +290,7 @@ class MigrationOperation:
         self._convert = convert
         self._expected = expected
         self._shows_entities = shows_entities
-        self._catalog = load_catalog(source, mode=resources.environment.mode)
+        self._catalog = load_whole_catalog(source, mode=resources.environment.mode)
         self._migrated: Migration | None = None
         self._after_sweep = 0
 

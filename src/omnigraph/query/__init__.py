@@ -5,6 +5,7 @@ returns; its parameters as values; the text in one style; a lint report. Guarant
 of their input. Any text ends in diagnostics with exact positions; a plan exists exactly when none
 of them is an error, and nothing in it needs another look-up.
 
+    entity_conditions     conditions that a schema has about its entities
     query_compiler        the whole way from a text to a plan
     parser                text to tree
     query_dialect_hints   hints for what other languages spell differently

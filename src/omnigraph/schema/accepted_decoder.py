@@ -11,6 +11,7 @@ from omnigraph.format_version import IR_VERSION
 from omnigraph.schema.accepted_schema import (
     CONVERTED_COLUMNS,
     EDGE_KEYS,
+    EXPRESSION_CHECKS,
     MERGE_RULES,
     SECTIONS,
     SYSTEM_COLUMNS,
@@ -26,6 +27,7 @@ from omnigraph.schema.catalog import (
     Cardinality,
     Catalog,
     Check,
+    Condition,
     ConstraintKind,
     Constraints,
     EdgeType,
@@ -48,7 +50,9 @@ from omnigraph.schema.property_types import (
 )
 from omnigraph.schema.schema_shape import MEMBER_CONSTRAINTS, JsonObject, canonicalize_catalog
 
-_KNOWN_FEATURES = frozenset({SYSTEM_COLUMNS, EDGE_KEYS, MERGE_RULES, CONVERTED_COLUMNS})
+_KNOWN_FEATURES = frozenset(
+    {SYSTEM_COLUMNS, EDGE_KEYS, MERGE_RULES, CONVERTED_COLUMNS, EXPRESSION_CHECKS}
+)
 _CONSTRAINT_KINDS = {shown: kind for kind, shown in MEMBER_CONSTRAINTS.items()}
 _Json = Any  # a JSON value of any shape, checked where it is read
 
@@ -158,6 +162,8 @@ def _iter_members(type_: NodeType | EdgeType) -> Iterator[str]:
         yield from members
     yield from (bounds.property for bounds in type_.constraints.ranges)
     yield from (check.property for check in type_.constraints.checks)
+    for condition in type_.constraints.conditions:
+        yield from condition.members
     for declared in type_.properties.values():
         if declared.embed is not None:
             yield declared.embed.source
@@ -306,6 +312,13 @@ def _decode_constraints(
             Check(_decode_name(content["property"]), _require_text(content["pattern"]))
             for shown, content in contents
             if shown == "Check"
+        ),
+        conditions=tuple(
+            Condition(
+                _require_text(content["expression"]), tuple(map(_decode_name, content["members"]))
+            )
+            for shown, content in contents
+            if shown == "Condition"
         ),
         body=body,
     )

@@ -27,6 +27,7 @@ SYSTEM_COLUMNS = "system-columns"
 EDGE_KEYS = "edge-keys"
 MERGE_RULES = "merge-rules"
 CONVERTED_COLUMNS = "converted-columns"
+EXPRESSION_CHECKS = "expression-checks"
 
 DeclaredType = InterfaceType | NodeType | EdgeType
 
@@ -91,11 +92,13 @@ class AcceptedSchema:
         properties = (each for _, type_ in types_of(self.catalog) for each in properties_of(type_))
         has_rules = any(declared.merge is not None for declared in properties)
         nodes, edges = self.catalog.nodes.values(), self.catalog.edges.values()
-        constraints = (type_.constraints for types in (nodes, edges) for type_ in types)
+        constraints = [type_.constraints for types in (nodes, edges) for type_ in types]
         if has_rules or any(each.together for each in constraints):
             found.add(MERGE_RULES)
         if self.columns:
             found.add(CONVERTED_COLUMNS)
+        if any(each.conditions for each in constraints):
+            found.add(EXPRESSION_CHECKS)
         return tuple(sorted(found))
 
     def find_property_id(self, owner: TypeKey, name: str) -> int | None:
@@ -195,6 +198,9 @@ def _identify_members(constraint: JsonObject, owner: TypeIdentity) -> None:
     for name, content in constraint.items():
         if isinstance(content, list):
             constraint[name] = [_encode_property_reference(member, owner) for member in content]
+        elif "members" in content:
+            members = content["members"]
+            content["members"] = [_encode_property_reference(each, owner) for each in members]
         else:
             content["property"] = _encode_property_reference(content["property"], owner)
 

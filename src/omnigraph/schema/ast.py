@@ -43,7 +43,20 @@ class RangeBounds:
     span: Span = field(default=NO_SPAN, compare=False)
 
 
-ConstraintArgument = RangeBounds | Literal | SystemField | Name
+@dataclass(frozen=True, slots=True)
+class ExpressionText:
+    """An expression as one text, and the words in it that may be properties.
+
+    `labels` stand before colons: options of calls, or conditions of a `case`.
+    """
+
+    text: str
+    names: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+ConstraintArgument = RangeBounds | Literal | SystemField | Name | ExpressionText
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,14 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """`@check` of an expression over properties of the entity, which is never false."""
+
+    text: str
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Constraints:
     """The constraints of a type; tuples name properties, or `@src` and `@dst` on edges."""
 
@@ -109,6 +117,7 @@ class Constraints:
     body: tuple[tuple[ConstraintKind, tuple[str, ...]], ...] = ()
     # Properties that a merge takes as one value.
     together: tuple[tuple[str, ...], ...] = ()
+    conditions: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True)

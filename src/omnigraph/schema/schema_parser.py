@@ -12,6 +12,7 @@ from omnigraph.lang.source_text import Source, Span
 from omnigraph.lang.token_cursor import Cursor, ParseFailure
 from omnigraph.schema import ast
 from omnigraph.schema.catalog import ConstraintKind
+from omnigraph.schema.expression_tokens import parse_expression_text
 from omnigraph.schema.property_types import DECLARED_SCALARS, Scalar
 from omnigraph.schema.schema_dialect_hints import (
     DECLARATION_HINTS,
@@ -364,11 +365,24 @@ class _SchemaParser(SchemaReader):
             message = "@together goes beyond the reference language, which strict mode refuses"
             self._cursor.report(self._build_span(start), message, code="Q006")
         self._cursor.expect("(")
+        if name.text == ConstraintKind.CHECK and self._is_at_expression():
+            return self._parse_condition(name, start)
         arguments = [self._parse_constraint_argument()]
         while self._cursor.accept(","):
             arguments.append(self._parse_constraint_argument())
         self._cursor.expect(")", what="',' or ')'")
         return ast.Constraint(name, tuple(arguments), self._build_span(start))
+
+    def _parse_condition(self, name: ast.Name, start: Token) -> ast.Constraint:
+        """`@check(expr)`, whose expression is read by the language of queries."""
+        expression = parse_expression_text(self._cursor)
+        self._cursor.expect(")")
+        if self._is_strict:
+            message = "@check of an expression goes beyond the reference language"
+            self._cursor.report(
+                self._build_span(start), f"{message}, which strict mode refuses", code="Q006"
+            )
+        return ast.Constraint(name, (expression,), self._build_span(start))
 
     def _parse_constraint_argument(self) -> ast.ConstraintArgument:
         token = self._cursor.token

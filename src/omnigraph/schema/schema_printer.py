@@ -163,6 +163,8 @@ def _print_argument(argument: ast.ConstraintArgument) -> str:
             return f"{_print_bound(low)}..{_print_bound(high)}"
         case ast.SystemField(name):
             return f"@{name}"
+        case ast.ExpressionText(text):
+            return text
         case ast.Name() | ast.Literal():
             return _print_value(argument)
         case _ as unreachable:

@@ -97,6 +97,14 @@ class SchemaReader:
             return is_list and cursor.peek(6).text != "="
         return cursor.peek().text in CONSTRAINT_NAMES
 
+    def _is_at_expression(self) -> bool:
+        """Whether what a parenthesis encloses is not a property and a pattern, right or wrong."""
+        cursor = self._cursor
+        first, length = cursor.token, 2 if cursor.is_at("@") else 1
+        if first.text in ("..", ")") or cursor.peek(length).text in (",", ".."):
+            return False
+        return first.kind is TokenKind.WORD or cursor.peek(length).text != ")"
+
     def _is_at_declaration(self) -> bool:
         """A declaration word and a name: no property starts so, whatever it is called."""
         if self._cursor.token.text not in DECLARATIONS:

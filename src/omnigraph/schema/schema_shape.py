@@ -18,6 +18,7 @@ from omnigraph.schema.catalog import (
     AnnotationValue,
     Catalog,
     Check,
+    Condition,
     ConstraintKind,
     Constraints,
     EdgeType,
@@ -135,6 +136,7 @@ def _canonicalize_constraints(constraints: Constraints) -> Constraints:
         indexes=tuple(sorted({canonicalize_members(members) for members in constraints.indexes})),
         ranges=_deduplicate_by_text(constraints.ranges, encode_range),
         checks=_deduplicate_by_text(constraints.checks, encode_check),
+        conditions=_deduplicate_by_text(constraints.conditions, encode_condition),
         body=tuple(sorted({(kind, canonicalize_members(each)) for kind, each in constraints.body})),
     )
 
@@ -237,6 +239,7 @@ def encode_constraints(constraints: Constraints) -> list[JsonObject]:
         *(encode_member_constraint(kind, members) for kind, members in constraints.body),
         *(encode_range(bounds) for bounds in constraints.ranges),
         *(encode_check(check) for check in constraints.checks),
+        *(encode_condition(condition) for condition in constraints.conditions),
     ]
     return sorted(documents, key=_encode_compact)
 
@@ -269,6 +272,11 @@ def _encode_bound(bound: int | float | None) -> JsonObject | None:
 def encode_check(check: Check) -> JsonObject:
     """The JSON form of a pattern check."""
     return {"Check": {"property": check.property, "pattern": check.pattern}}
+
+
+def encode_condition(condition: Condition) -> JsonObject:
+    """The JSON form of a check of an expression."""
+    return {"Condition": {"expression": condition.text, "members": list(condition.members)}}
 
 
 def _encode_compact(document: JsonObject) -> str:

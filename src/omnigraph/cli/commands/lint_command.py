@@ -45,11 +45,11 @@ def lint(
     """Check the queries of a file against a schema or a graph; exit with 1 if one has an error."""
     from omnigraph.lang.lexer import Mode
     from omnigraph.lang.source_text import Source
+    from omnigraph.query.entity_conditions import compile_whole_schema
     from omnigraph.query.query_lint import LintFinding, LintReport, lint_file
-    from omnigraph.schema import compile_schema
 
     schema_source, text = _read_schema(scope, uri, schema_path)
-    schema = compile_schema(text, name=schema_source.path or "schema.pg")
+    schema = compile_whole_schema(text, name=schema_source.path or "schema.pg")
     if schema.catalog is None:
         report = LintReport(
             Source(str(query_path), ""),

@@ -81,10 +81,10 @@ def check(
 ) -> None:
     """Check a schema file and say what it declares."""
     from omnigraph.lang.lexer import Mode
-    from omnigraph.schema import compile_schema
+    from omnigraph.query.entity_conditions import compile_whole_schema
 
     mode = Mode.STRICT if is_strict else Mode.LENIENT
-    compiled = compile_schema(read_source(path), name=str(path), mode=mode)
+    compiled = compile_whole_schema(read_source(path), name=str(path), mode=mode)
     if is_json:
         failure = {"code": str(ErrorCode.BAD_REQUEST)} if compiled.catalog is None else {}
         print_json(_build_check_document(path, compiled) | failure)
@@ -259,9 +259,9 @@ def read_schema_catalog(path: Path) -> Catalog:
 
 def _compile_catalog(path: Path, text: bytes) -> Catalog:
     from omnigraph.errors import CompileError
-    from omnigraph.schema import compile_schema
+    from omnigraph.query.entity_conditions import compile_whole_schema
 
-    compiled = compile_schema(text, name=str(path))
+    compiled = compile_whole_schema(text, name=str(path))
     if compiled.catalog is None:
         raise CompileError(compiled.diagnostics)
     print_diagnostics(compiled.diagnostics)

@@ -11,6 +11,9 @@ from omnigraph.query.check.variable_scope import refuse_property
 from omnigraph.schema.ast import Name
 from omnigraph.schema.catalog import EdgeType, NodeType
 
+# Where a schema has a condition of its entities.
+CONDITION = "@check"
+
 
 def check_own_leaf(
     context: CheckContext, target: NodeType | EdgeType, leaf: LeafExpr, position: str
@@ -33,7 +36,8 @@ def check_own_leaf(
             context.report_error(
                 "T14",
                 variable.span,
-                f"a mutation has no variable '${variable.name}'",
+                f"{position if position == CONDITION else 'a mutation'} has no variable"
+                f" '${variable.name}'",
                 hint="name the property alone",
             )
         case _:

@@ -13,8 +13,17 @@ from omnigraph.lang.lexer import Mode
 from omnigraph.lang.quoting import sanitize_text
 from omnigraph.lang.source_text import Span
 from omnigraph.schema import ast
-from omnigraph.schema.catalog import SOURCE, TARGET, Check, ConstraintKind, Constraints, Range
+from omnigraph.schema.catalog import (
+    SOURCE,
+    TARGET,
+    Check,
+    Condition,
+    ConstraintKind,
+    Constraints,
+    Range,
+)
 from omnigraph.schema.check.property_drafts import PropertyDraft
+from omnigraph.schema.expression_tokens import EXPRESSION_WORDS
 from omnigraph.schema.property_types import (
     EnumType,
     ListType,
@@ -24,6 +33,7 @@ from omnigraph.schema.property_types import (
     VectorType,
 )
 from omnigraph.schema.schema_parser import NOT_ON_EDGES
+from omnigraph.schema.schema_shape import canonicalize_members
 
 _ENDS = {"src": SOURCE, "dst": TARGET}
 
@@ -93,6 +103,7 @@ class _ConstraintChecker:
     )
     ranges: dict[Range, None] = field(default_factory=dict)
     checks: dict[Check, None] = field(default_factory=dict)
+    conditions: dict[Condition, None] = field(default_factory=dict)
     body: dict[tuple[ConstraintKind, tuple[str, ...]], None] = field(default_factory=dict)
 
     def build_constraints(self) -> Constraints:
@@ -102,6 +113,7 @@ class _ConstraintChecker:
             indexes=self._list_groups(ConstraintKind.INDEX),
             ranges=tuple(self.ranges),
             checks=tuple(self.checks),
+            conditions=tuple(self.conditions),
             together=self._list_groups(ConstraintKind.TOGETHER),
             body=tuple(self.body),
         )
@@ -189,7 +201,7 @@ class _ConstraintChecker:
                     "S016", argument.span, f"@{name} cannot be in a constraint: {ends}"
                 )
                 return None
-            case ast.Literal() | ast.RangeBounds():
+            case ast.Literal() | ast.RangeBounds() | ast.ExpressionText():
                 message = f"@{constraint}: expected property name in constraint"
                 self._report_error("S016", argument.span, message)
                 return None
@@ -228,10 +240,13 @@ class _ConstraintChecker:
     # ---- ranges and checks ----
 
     def _add_value_rule(self, kind: ConstraintKind, constraint: ast.Constraint) -> None:
-        if self.scope.is_edge:
+        if self.scope.is_edge and self.scope.mode is Mode.STRICT:
             self._report_error("S015", constraint.span, f"@{kind} is {NOT_ON_EDGES}")
             return
         target, *others = constraint.arguments
+        if isinstance(target, ast.ExpressionText):
+            self._add_condition(target)
+            return
         member = self._check_member(kind, target)
         match kind, others:
             case ConstraintKind.RANGE, [ast.RangeBounds(low, high)]:
@@ -247,6 +262,19 @@ class _ConstraintChecker:
             case _:
                 message = 'pattern expected: write @check(property, "pattern")'
                 self._report_error("S016", constraint.span, message)
+
+    def _add_condition(self, expression: ast.ExpressionText) -> None:
+        """What an expression reads; whether it is a condition is for the language of queries."""
+        drafts = self.scope.drafts
+        for name in expression.names:
+            is_known = name in drafts or name in EXPRESSION_WORDS
+            if not is_known and not self.scope.may_declare(name):
+                message = f"@check references unknown property '{name}'"
+                hint = self.collector.suggest_similar(name, drafts)
+                self._report_error("S013", expression.span, message, hint=hint)
+        words = (*expression.names, *expression.labels)
+        members = canonicalize_members(name for name in words if name in drafts)
+        self.conditions[Condition(expression.text, members)] = None
 
     def _check_pattern(self, pattern: str, span: Span) -> None:
         options = re2.Options()

@@ -120,6 +120,9 @@ def constraint_key_of(side: Side, owner: TypeKey, constraint: ast.Constraint) ->
                 details.append((low, high))
             case ast.Literal(value):
                 details.append(value)
+            case ast.ExpressionText(text, names, labels):
+                details.append(text)
+                members += [resolve_constraint_member(side, owner, n) for n in (*names, *labels)]
             case _ as unreachable:
                 assert_never(unreachable)
     return (CONSTRAINT, constraint.name.text, frozenset(members), tuple(details))

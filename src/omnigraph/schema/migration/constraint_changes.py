@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from omnigraph.schema.catalog import ConstraintKind
+from omnigraph.schema.catalog import Condition, ConstraintKind
 from omnigraph.schema.migration.migration_steps import (
     AddConstraint,
     AddIndex,
@@ -104,7 +104,8 @@ class _ConstraintChanges:
             # None of them says anything about the entities that there are.
             return True
         old = self._pair.old.index_properties()
-        if any(isinstance(member, int) and member not in old for member in subject[1]):
+        is_new = any(isinstance(each, int) and each not in old for each in subject[1])
+        if is_new and not isinstance(written.bound, Condition):
             # A property that is new is null, and a null obeys.
             return True
         return is_implied(

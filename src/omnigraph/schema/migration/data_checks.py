@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
-from omnigraph.schema.catalog import Cardinality, Check, ConstraintKind, MergeRule, Range
+from omnigraph.schema.catalog import (
+    Cardinality,
+    Check,
+    Condition,
+    ConstraintKind,
+    MergeRule,
+    Range,
+)
 from omnigraph.schema.migration.migration_steps import (
     AddConstraint,
     ChangeConstraint,
@@ -55,7 +62,9 @@ class Unique:
     members: tuple[str, ...]
 
 
-DataRule: TypeAlias = Required | OneOf | Convertible | Range | Check | Unique | Cardinality
+DataRule: TypeAlias = (
+    Required | OneOf | Convertible | Range | Check | Condition | Unique | Cardinality
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from omnigraph.schema.accepted_schema import DeclaredType, properties_of
 from omnigraph.schema.catalog import (
     Cardinality,
     Check,
+    Condition,
     ConstraintKind,
     EdgeType,
     InterfaceType,
@@ -20,6 +21,7 @@ from omnigraph.schema.catalog import (
 from omnigraph.schema.schema_shape import (
     JsonObject,
     encode_check,
+    encode_condition,
     encode_member_constraint,
     encode_range,
 )
@@ -28,7 +30,7 @@ CARD: Literal["card"] = "card"
 MERGE: Literal["merge"] = "merge"
 
 # What a constraint says beyond its members; None for a key, a uniqueness or an index.
-Bound: TypeAlias = Range | Check | Cardinality | MergeRule | None
+Bound: TypeAlias = Range | Check | Condition | Cardinality | MergeRule | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class WrittenConstraint:
                 return format_bounds(low, high)
             case Check(_, pattern):
                 return quote_string(pattern)
+            case Condition(text):
+                return text
             case Cardinality(low, high):
                 return format_bounds(low, high)
             case MergeRule():
@@ -60,6 +64,8 @@ class WrittenConstraint:
     def __str__(self) -> str:
         if isinstance(self.bound, MergeRule):
             return f"'merge {self.bound}'"
+        if isinstance(self.bound, Condition):
+            return f"@{self.kind}({self.bound.text})"
         return f"@{self.kind}({', '.join((*self.members, *filter(None, (self.detail,))))})"
 
     def to_json(self) -> JsonObject:
@@ -71,6 +77,8 @@ class WrittenConstraint:
                 return encode_range(self.bound)
             case Check():
                 return encode_check(self.bound)
+            case Condition():
+                return encode_condition(self.bound)
             case Cardinality(low, high):
                 return {"Card": {"min": low, "max": high}}
             case MergeRule():
@@ -94,6 +102,8 @@ def list_constraints(type_: DeclaredType) -> Iterator[WrittenConstraint]:
         yield WrittenConstraint(ConstraintKind.RANGE, (bounds.property,), bounds)
     for check in type_.constraints.checks:
         yield WrittenConstraint(ConstraintKind.CHECK, (check.property,), check)
+    for condition in type_.constraints.conditions:
+        yield WrittenConstraint(ConstraintKind.CHECK, condition.members, condition)
     if isinstance(type_, EdgeType) and type_.cardinality != Cardinality():
         yield WrittenConstraint(CARD, bound=type_.cardinality)
 
@@ -113,6 +123,8 @@ def _is_bound_implied(old: Bound, new: Bound) -> bool:
             return _contains(new_low, new_high, low, high)
         case Check(_, pattern), Check(_, new_pattern):
             return pattern == new_pattern
+        case Condition(text), Condition(new_text):
+            return text == new_text
         case _:
             return False
 

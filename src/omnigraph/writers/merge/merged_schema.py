@@ -15,10 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import Violation, WriteRefusedError
+from omnigraph.lang.diagnostics import Severity
+from omnigraph.query.entity_conditions import compile_whole_schema
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape, build_table_shape
 from omnigraph.rows.value_conversion import convert_values
 from omnigraph.rows.view import View, table_types_of
-from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKey
+from omnigraph.schema.accepted_schema import EXPRESSION_CHECKS, AcceptedSchema, TypeKey
 from omnigraph.schema.catalog import EdgeType, MergeRule
 from omnigraph.schema.identity_map import map_identities
 from omnigraph.schema.merging import (
@@ -224,7 +226,25 @@ def merge_schemas(
             untouched=untouched,
             is_descended=not by_name,
         )
+    merge = _check_merged_conditions(merge, _to_written_schema(ours))
     return _build_merged_schema(merge, (base.accepted, ours, theirs.accepted), by_name=by_name)
+
+
+def _check_merged_conditions(merge: SchemaMerge, ours: WrittenSchema) -> SchemaMerge:
+    """The merge, or ours with conflicts if conditions of one branch do not fit types of the other.
+
+    The schema language does not read them.
+    """
+    if merge.conflicts or EXPRESSION_CHECKS not in merge.schema.accepted.features:
+        return merge
+    found = compile_whole_schema(merge.schema.source)
+    text = found.source.text
+    conflicts = tuple(
+        SchemaConflict("schema", f"'{text[each.span.start : each.span.end]}': {each.message}")
+        for each in found.diagnostics
+        if each.severity is Severity.ERROR
+    )
+    return SchemaMerge(ours, conflicts=conflicts) if conflicts else merge
 
 
 def find_side_type(

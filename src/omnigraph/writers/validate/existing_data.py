@@ -24,6 +24,7 @@ from omnigraph.schema.catalog import (
     TARGET,
     Cardinality,
     Check,
+    Condition,
     EdgeType,
     NodeType,
     Range,
@@ -51,6 +52,7 @@ from omnigraph.writers.validate.findings import (
 from omnigraph.writers.validate.unique_groups import UniqueGroup
 from omnigraph.writers.validate.uniqueness_rule import encode_tuples, match_codes
 from omnigraph.writers.validate.value_rules import (
+    find_failed,
     find_missing_values,
     find_outside_enum,
     find_outside_range,
@@ -169,6 +171,8 @@ def _list_needed(checks: Iterable[DataCheck], checked: CheckedType) -> NeededCol
         wanted = nulls if isinstance(check.rule, Required) else values
         members = [columns[name] for name in _members_of(check.rule)]
         wanted.update(dict.fromkeys(members))
+        if isinstance(check.rule, Condition) and isinstance(checked.type_, EdgeType):
+            wanted.update(dict.fromkeys(_ENDS.values()))
         if isinstance(check.rule, Convertible):
             wanted.update({checked.sources.get(each, each): None for each in members})
     return NeededColumns(tuple(values), tuple(name for name in nulls if name not in values))
@@ -178,7 +182,7 @@ def _members_of(rule: DataRule) -> tuple[str, ...]:
     match rule:
         case Required() | OneOf() | Convertible() | Range() | Check():
             return (rule.property,)
-        case Unique(members):
+        case Unique(members) | Condition(members=members):
             return members
         case Cardinality():
             return (SOURCE,)
@@ -196,17 +200,17 @@ def _find_violation(
             return _find_bad_sources(check, subject, check.rule)
         case _:
             rows = _find_bad_rows(check.rule, subject, sources)
-            column = None
-            if not isinstance(check.rule, Required):
-                column = subject.change.shape.columns[check.rule.property]
+            columns = [subject.change.shape.columns[name] for name in _members_of(check.rule)]
+            if isinstance(check.rule, Required):
+                columns = []
             if isinstance(check.rule, Convertible):
-                column = sources.get(column or "", column)
-            examples = _list_examples(subject.change.rows.take(pa.array(rows)), column)
+                columns = [sources.get(each, each) for each in columns]
+            examples = _list_examples(subject.change.rows.take(pa.array(rows)), columns)
             return DataViolation(check, len(rows), examples)
 
 
 def _find_bad_rows(
-    rule: Required | OneOf | Convertible | Range | Check,
+    rule: Required | OneOf | Convertible | Range | Check | Condition,
     subject: RuleSubject,
     sources: Mapping[str, str],
 ) -> Positions:
@@ -224,17 +228,20 @@ def _find_bad_rows(
             return find_outside_range(subject, rule).rows
         case Check():
             return find_unmatched(subject, rule).rows
+        case Condition():
+            return find_failed(subject, rule).rows
         case _:
             assert_never(rule)
 
 
-def _list_examples(rows: pa.Table, column: str | None) -> tuple[Example, ...]:
+def _list_examples(rows: pa.Table, columns: Sequence[str]) -> tuple[Example, ...]:
     """The first entities by id, with their values."""
     first = rows.take(pc.sort_indices(rows[ID_COLUMN])[:EXAMPLES_MAX])
     ids = first[ID_COLUMN].to_pylist()
-    if column is None:
+    if not columns:
         return tuple(map(Example, ids))
-    return tuple(map(Example, ids, list_shown_values(first[column])))
+    shown = zip(*(list_shown_values(first[each]) for each in columns), strict=True)
+    return tuple(map(Example, ids, map(", ".join, shown)))
 
 
 def _find_shared(check: DataCheck, subject: RuleSubject, members: tuple[str, ...]) -> DataViolation:

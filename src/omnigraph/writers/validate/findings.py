@@ -50,7 +50,7 @@ RULES: Final = {
     "enum": Rule(CheckStage.RULES, "use one of the values that the schema lists"),
     "range": Rule(CheckStage.RULES, "bring the value within the bounds of the schema"),
     "check": Rule(
-        CheckStage.RULES, "write the value so that the pattern of the schema finds a match"
+        CheckStage.RULES, "write values that the pattern or the condition of the schema admits"
     ),
     "unique": Rule(
         CheckStage.GRAPH,

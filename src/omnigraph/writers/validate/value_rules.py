@@ -14,8 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import Violation
+from omnigraph.execution.type_scan import TypeRows
+from omnigraph.query import typed_tree
+from omnigraph.query.entity_conditions import compile_condition
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN
-from omnigraph.schema.catalog import Check, EdgeType, Property, Range
+from omnigraph.rows.row_filter import evaluate_truth
+from omnigraph.schema.catalog import Check, Condition, EdgeType, Property, Range
 from omnigraph.schema.property_types import EnumType, ListType, Scalar, VectorType
 from omnigraph.schema.property_values import describe_float_problem
 from omnigraph.writers.validate.findings import (
@@ -23,6 +27,7 @@ from omnigraph.writers.validate.findings import (
     Findings,
     Positions,
     RuleSubject,
+    list_shown_values,
     shorten_value,
     to_positions,
 )
@@ -41,7 +46,7 @@ def check_form(subject: RuleSubject, findings: Findings) -> None:
 
 
 def check_rules(subject: RuleSubject, findings: Findings) -> None:
-    """Every value is in its enum, within its range, and matched by its pattern."""
+    """Every value is in its enum, within its range, and matched; every condition holds."""
     constraints = subject.type_.constraints
     findings.add_by_row(
         [
@@ -52,6 +57,7 @@ def check_rules(subject: RuleSubject, findings: Findings) -> None:
             ),
             *(find_outside_range(subject, bounds) for bounds in constraints.ranges),
             *(find_unmatched(subject, check) for check in constraints.checks),
+            *(find_failed(subject, condition) for condition in constraints.conditions),
         ]
     )
 
@@ -219,6 +225,24 @@ def find_unmatched(subject: RuleSubject, check: Check) -> Finding:
         return subject.build_violation("check", message, row=row, property=name, value=value)
 
     return Finding(to_positions(pc.invert(is_matched)), build_violation)
+
+
+def find_failed(subject: RuleSubject, condition: Condition) -> Finding:
+    """The rows for which a condition is false; where it is not known, it holds."""
+    rows = TypeRows(subject.change.rows, subject.change.shape)
+    is_false = evaluate_truth(
+        typed_tree.Negation(compile_condition(condition.text, subject.type_)), rows, {}
+    )
+
+    def build_violation(row: int) -> Violation:
+        message = f"@check violation on {subject.type_.name}: {shorten_value(condition.text)}"
+        shown = ", ".join(
+            f"{name} = {list_shown_values(_column_of(subject, name).slice(row, 1))[0]}"
+            for name in condition.members
+        )
+        return subject.build_violation("check", f"{message} ({shown})", row=row)
+
+    return Finding(np.flatnonzero(is_false).astype(np.int64), build_violation)
 
 
 def _column_of(subject: RuleSubject, name: str) -> pa.ChunkedArray:
