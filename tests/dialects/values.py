@@ -2,12 +2,13 @@
 
 import base64
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from omnigraph.query.typed_tree import NodeObject, ResultType
+from omnigraph.query.typed_tree import NodeObject, PathObject, PathPart, ResultType
 from omnigraph.schema import property_values
-from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.schema.property_types import (
     INTEGER_RANGES,
     ListType,
@@ -94,6 +95,8 @@ def from_json(value: Any, type_: PropertyType, *, is_strict: bool) -> Any:
 
 def to_json(value: Any, type_: ResultType, catalog: Catalog) -> Any:
     """A value of a result column or a property as JSON."""
+    if isinstance(type_, PathObject):
+        return None if value is None else _path_to_json(value, type_, catalog)
     if isinstance(type_, NodeObject):
         if value is None:
             return None
@@ -105,6 +108,42 @@ def to_json(value: Any, type_: ResultType, catalog: Catalog) -> Any:
         }
     shown = each(_shown, value, type_)
     return list(shown) if isinstance(shown, tuple) else shown
+
+
+def _path_to_json(value: Any, path: PathObject, catalog: Catalog) -> Any:
+    """A path as JSON; what the type of an entity lacks beside others is null."""
+    nodes = [catalog.nodes[name] for name in path.node_types]
+    edges = [catalog.edges[name] for name in path.edge_types]
+    match path.part:
+        case PathPart.NODES:
+            return [_entity_to_json(each, ("@type", "@id"), nodes, catalog) for each in value]
+        case PathPart.EDGES:
+            fields = ("@type", "@id", "@src", "@dst")
+            return [_entity_to_json(each, fields, edges, catalog) for each in value]
+        case PathPart.WHOLE:
+            parts = {
+                str(part): _path_to_json(value[part], replace(path, part=part), catalog)
+                for part in (PathPart.NODES, PathPart.EDGES)
+            }
+            return parts | {"length": value["length"]}
+
+
+def _entity_to_json(
+    entity: Any,
+    fields: tuple[str, ...],
+    types: Sequence[NodeType | EdgeType],
+    catalog: Catalog,
+) -> Any:
+    shown = {name: entity[name] for name in fields}
+    for type_ in types:
+        for p in type_.properties.values():
+            if p.type.is_blob or isinstance(p.type.value, VectorType):
+                continue
+            if type_.name == entity["@type"]:
+                shown[p.name] = to_json(entity[p.name], p.type, catalog)
+            else:
+                shown.setdefault(p.name, None)
+    return shown
 
 
 def _shown(value: Any, scalar: Scalar) -> Any:

@@ -91,15 +91,18 @@ class ModelSession:
         assert isinstance(plan, ReadPlan)
         params = bind_parameters(plan.parameters, request.params, strictness=self._mode)
         settings = resolve_settings(parsed.file.settings, request=request.settings)
-        limit = settings["traversal_work_limit"].value
-        assert isinstance(limit, int)
+        work, path_work = (
+            int(settings[name].value) for name in ("traversal_work_limit", "path_work_limit")
+        )
         given = None if plan.after is None else params[plan.after]
         others = {name: value for name, value in params.items() if name != plan.after}
         question = (text, request.branch, others)
         graph, skipped = self._branches.graph(request.branch), 0
         if given is not None:
             graph, skipped = self._find_page(given, question)
-        rows, total = graph.read_page(plan, params, now=NOW_MS, work_limit=limit, skipped=skipped)
+        rows, total = graph.read_page(
+            plan, params, now=NOW_MS, work_limit=work, path_work_limit=path_work, skipped=skipped
+        )
         cursor = None
         if plan.after is not None and skipped + len(rows) < total:
             self._pages.append((question, graph.copy(), skipped + len(rows)))

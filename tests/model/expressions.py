@@ -45,6 +45,11 @@ def _field(entity: Entity | None, name: str) -> Any:
     return None if entity is None else entity[name]
 
 
+def _path_part(path: Any, part: typed.PathPart) -> Any:
+    """A path, or its nodes or edges."""
+    return path if path is None or part is typed.PathPart.WHOLE else tuple(path[part])
+
+
 def edits(match: typed.TextMatch, params: Params) -> int:
     """How many edits a text predicate forgives."""
     default = 2 if match.function is TextFunction.FUZZY else 0
@@ -68,6 +73,7 @@ _MEANING: dict[type[typed.Expr], Callable[[Any, At], Any]] = {
     typed.PropertyValue: lambda expr, at: _field(at.row[expr.variable], expr.property),
     typed.SystemValue: lambda expr, at: _field(at.row[expr.variable], f"@{expr.name}"),
     typed.NodeValue: lambda expr, at: at.row[expr.variable],
+    typed.PathValue: lambda expr, at: _path_part(at.row[expr.variable], expr.type.part),
     typed.BoundValue: lambda expr, at: at.row[expr.variable],
     typed.ColumnValue: lambda expr, at: at.row[expr.name],
     typed.NearestScore: lambda _, at: at.row[SCORE],

@@ -63,10 +63,18 @@ class ModelGraph(Store):
         return list(reader.read(read))
 
     def read_page(
-        self, read: plan.ReadPlan, params: Params, *, now: int, work_limit: int, skipped: int = 0
+        self,
+        read: plan.ReadPlan,
+        params: Params,
+        *,
+        now: int,
+        work_limit: int,
+        path_work_limit: int,
+        skipped: int = 0,
     ) -> Page:
         """The rows of a read after those of the pages before."""
         reader = Reader(self, {**params, typed.NOW_NAME: now}, None, work_limit)
+        reader.path_work.limit = path_work_limit
         reader.check_options(read.root)
         return Page(*reader.read_page(read, skipped))
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from model import aggregates, algorithms, expressions, functions, search
+from model import aggregates, algorithms, expressions, functions, paths, search
 from model.expressions import SCORE, At, Entity, Params, Row
 from model.store import Store, Table
 from omnigraph.embedding.embedder import normalize_vector
@@ -49,6 +49,7 @@ class Reader:
     def __init__(self, graph: Store, params: Params, embed: Embed | None, work_limit: int) -> None:
         self._graph, self._params, self._embed = graph, params, embed
         self._work, self._work_limit = 0, work_limit
+        self.path_work = paths.Work()
         self._edges_at: dict[tuple[str, str], list[Entity]] = defaultdict(list)
         for name, table in graph.edges.items():
             for edge in table.values():
@@ -221,6 +222,11 @@ class Reader:
             found = list(self.rows(op.block, row))
             value = bool(found) if op.value is None else self._of_group(op.value, found)
             yield row | {op.variable: value}
+
+    def pathexpand(self, op: plan.PathExpand, rows: Iterable[Row]) -> Iterator[Row]:
+        for row in rows:
+            for found in paths.expand(self._graph, op, row, self.path_work):
+                yield row | found
 
     def rank(self, op: plan.Rank, rows: Iterable[Row]) -> list[Row]:
         score = op.score

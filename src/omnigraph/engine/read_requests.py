@@ -18,7 +18,7 @@ from omnigraph.errors import InvalidArgumentError, WrongQueryKindError
 from omnigraph.execution.executor import QueryExecutor
 from omnigraph.execution.operators.page_operator import Pager
 from omnigraph.execution.optimizer.explain_plan import Explained
-from omnigraph.execution.query_budget import WORK, Budget, ReadOptions
+from omnigraph.execution.query_budget import PATH_WORK, WORK, Budget, ReadOptions
 from omnigraph.execution.result import Result
 from omnigraph.execution.sources.topology.memory_cache import compute_default_bytes
 from omnigraph.query import bind_parameters
@@ -192,6 +192,7 @@ def _limit_work(request: ReadRequest, lines: tuple[Setting, ...]) -> None:
     if lines or request.settings:
         settings = resolve_settings(lines, request=request.settings)
         request.budget.limit_work(_require_number(settings[WORK]))
+        request.budget.limit_path_work(_require_number(settings[PATH_WORK]))
 
 
 def _require_number(setting: EffectiveSetting) -> int:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 MEMORY = "query_memory_bytes"
 WORK = "traversal_work_limit"
 WORK_LIMIT: Final = int(SETTINGS[WORK].default)
+PATH_WORK = "path_work_limit"
+PATH_WORK_LIMIT: Final = int(SETTINGS[PATH_WORK].default)
 
 
 class Cancellation:
@@ -75,12 +77,15 @@ class Budget:
         self._deadline = deadline
         self._work_limit = work_limit
         self._worked = 0
+        self._path_work_limit = PATH_WORK_LIMIT
+        self._path_work = 0
         self._cancellation = cancellation
 
     def begin_part(self) -> Budget:
         """The bounds of one of several reads of the request: their time is shared."""
         part = Budget(self._memory_bytes, self._deadline, self._work_limit, self._cancellation)
         part._started = self._started
+        part._path_work_limit = self._path_work_limit
         return part
 
     @contextmanager
@@ -146,6 +151,21 @@ class Budget:
     def limit_work(self, edges: int) -> None:
         """Let alternations and wildcards look at so many edges."""
         self._work_limit = edges
+
+    def limit_path_work(self, edges: int) -> None:
+        """Let paths look at so many edges."""
+        self._path_work_limit = edges
+
+    def spend_path_work(self, edges: int) -> None:
+        """Count edges that a path examined."""
+        self._path_work += edges
+        if self._path_work > self._path_work_limit:
+            raise ResourceLimitError(
+                PATH_WORK,
+                limit=self._path_work_limit,
+                actual=self._path_work,
+                hint=f"anchor one end, give a maximum, or raise the limit ('set {PATH_WORK} = …;')",
+            )
 
     @property
     def work_left(self) -> int:

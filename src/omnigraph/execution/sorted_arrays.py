@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -94,6 +95,22 @@ def expand_runs(counts: RowIndices) -> tuple[RowIndices, RowIndices]:
     of_run = np.repeat(np.arange(len(counts)), counts)
     within = np.arange(int(ends[-1]) if len(ends) else 0) - (ends - counts).take(of_run)
     return of_run, within
+
+
+def split_by_counts(counts: RowIndices | None, size: int, most: int) -> Iterator[tuple[int, int]]:
+    """Where to cut items, so that what they count is not much more than so many at once.
+
+    Without counts they are not cut.
+    """
+    if counts is None or not size:
+        yield 0, size
+        return
+    ends = np.cumsum(counts)
+    first = made = 0
+    while first < size:
+        last = max(int(np.searchsorted(ends, made + most, side="right")), first + 1)
+        yield first, last
+        first, made = last, int(ends[last - 1])
 
 
 def _hash_pairs(pairs: Pairs, bits: int) -> RowIndices:

@@ -121,6 +121,7 @@ T113 values have no common type
 T114 a pattern cannot be matched, or is not constant
 T116 a variable was not carried by `with`
 T117 a value stands where a node or an edge is needed
+T118 a path cannot be found or used so
 T119 the columns of combined reads differ
 T120 `for` goes through a list, and this is not one
 T121 a limit, an offset or a cursor is wrong, or stands where it has no meaning

@@ -38,6 +38,7 @@ from omnigraph.query.ast import (
     ForEach,
     ForTable,
     FunctionCall,
+    HopBounds,
     Identifier,
     IntegerLiteral,
     LateralBlock,
@@ -57,6 +58,7 @@ from omnigraph.query.ast import (
     Or,
     OrderKey,
     Parameter,
+    PathClause,
     Projection,
     PropertyAccess,
     RankCall,
@@ -73,7 +75,7 @@ from omnigraph.query.ast import (
     Traversal,
     Variable,
 )
-from omnigraph.query.table_call_printer import print_for_table
+from omnigraph.query.table_call_printer import print_edge_selection, print_for_table
 from omnigraph.schema.ast import Name
 
 Operation = Or | And | Not | Comparison | TextTest | Membership | NullTest
@@ -283,6 +285,8 @@ def print_clause(clause: Clause) -> str:
             return f"for ${variable.name}{second} in {print_expr(items)}"
         case ForTable():
             return print_for_table(clause, print_expr)
+        case PathClause():
+            return print_path(clause)
         case NotBlock() | ExistsBlock() | AggregateBlock() | LateralBlock():
             head, tail = print_block_frame(clause)
             return f"{head} {{ {print_clauses(clause.clauses)} }}{tail}"
@@ -344,10 +348,21 @@ def print_traversal(clause: Traversal) -> str:
         edges = quote_string(edges)
     if clause.edge_variable is not None:
         edges = f"${clause.edge_variable.name}:{edges}"
-    if clause.bounds is not None:
-        maximum = "" if clause.bounds.maximum is None else clause.bounds.maximum
-        edges += f"{{{clause.bounds.minimum},{maximum}}}"
-    return f"${clause.source.name} {edges} ${clause.target.name}"
+    return f"${clause.source.name} {edges}{_print_bounds(clause.bounds)} ${clause.target.name}"
+
+
+def _print_bounds(bounds: HopBounds | None) -> str:
+    if bounds is None:
+        return ""
+    return f"{{{bounds.minimum},{'' if bounds.maximum is None else bounds.maximum}}}"
+
+
+def print_path(clause: PathClause) -> str:
+    """A path."""
+    selector = "" if clause.selector is None else f"{clause.selector} "
+    ends = f"${clause.source.name}", f"${clause.target.name}"
+    edges = print_edge_selection(clause.edges.members) + _print_bounds(clause.bounds)
+    return f"path ${clause.variable.name} = {selector}{ends[0]} {edges} {ends[1]}"
 
 
 def _print_edge_name(name: EdgeName) -> str:

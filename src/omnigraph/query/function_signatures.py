@@ -14,6 +14,7 @@ takes the arguments of any one of them.
 `texts` is a list of texts, `moment` a date or a time, `vector` also a list of numbers, and `value`
 anything but a list or a vector. Two lists have alike items, and the result `element` is the type of
 those of the first; `first` is the type of the first argument, and `joined` that of lists together.
+`nodes` and `edges` are those of a path.
 Numbers are computed as I64 or as F64: the result `number` is I64 for integers and F64 for others.
 """
 
@@ -148,6 +149,12 @@ dot(vector, vector) -> F64!
 norm(vector) -> F64!
 """
 
+_PATHS = """
+length(path) -> I64
+nodes(path) -> nodes
+edges(path) -> edges
+"""
+
 _PARAMETER: Final = re.compile(r"(?:(\w+):)?(\w+)(\??)(=|\.\.\.)?")
 _SIGNATURE: Final = re.compile(r"(\S+?)\((.*)\) -> (\w+)(!?)")
 
@@ -225,6 +232,7 @@ _GROUPS: Final = {
     "Lists": _LISTS,
     "Search": _SEARCH,
     "Vectors": _VECTORS,
+    "Paths": _PATHS,
 }
 SIGNATURES: Final = _read_signatures(*_GROUPS.values())
 # All ways to call the functions of a group, by the title of the group.

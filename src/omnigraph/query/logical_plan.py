@@ -11,13 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from omnigraph.query.ast import AggregateFunction, CompareOp, SetOperator
-from omnigraph.query.typed_reads import Column, EdgeStep, OrderKey
+from omnigraph.query.typed_reads import Column, EdgeStep, OrderKey, PathStep
 from omnigraph.query.typed_table_calls import TableCall, TableVariable
 from omnigraph.query.typed_tree import (
     AggregateValue,
     Expr,
     Mutation,
     Parameter,
+    PathObject,
     PropertyValue,
     ResultType,
     RowCount,
@@ -197,6 +198,31 @@ class BlockColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class PathExpand:
+    """Each input row with the paths from a bound node to another one.
+
+    Unless `target_is_bound`, that is each node of its type that paths lead to. `variable` is the
+    path, `length` the number of its edges, and `rank` its place among those of the same ends. The
+    meaning of steps, bounds and `is_all` is that of `typed_reads.PathMatch`.
+    """
+
+    input: Operator
+    variable: str
+    length: str
+    rank: str
+    source: str
+    source_type: str
+    target: str
+    target_type: str
+    steps: tuple[PathStep, ...]
+    type: PathObject
+    is_all: bool = False
+    minimum: int = 1
+    maximum: int = 1
+    target_is_bound: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Rank:
     """Scores rows and keeps those that have a score.
 
@@ -287,6 +313,7 @@ Operator = (
     | TableFunction
     | Extend
     | BlockColumn
+    | PathExpand
     | Rank
     | Aggregate
     | Having

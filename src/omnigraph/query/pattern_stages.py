@@ -17,13 +17,14 @@ from omnigraph.query.logical_plan import (
     Extend,
     Lateral,
     Operator,
+    PathExpand,
     TableFunction,
     Unnest,
 )
 from omnigraph.query.pattern_assembly import PatternParts, assemble_pattern
 from omnigraph.query.tree_walk import bound_variables_of, used_variables_of
 
-Step = Lateral | Unnest | TableFunction | Extend | BlockColumn
+Step = Lateral | Unnest | TableFunction | Extend | BlockColumn | PathExpand
 # The number of steps that are before a part.
 _Stage = int
 

@@ -18,6 +18,7 @@ from omnigraph.query.typed_reads import (
     ForTable,
     LateralBlock,
     Let,
+    PathMatch,
     Pattern,
     Read,
     Traversal,
@@ -263,14 +264,24 @@ def _iter_pattern_uses(pattern: Pattern, catalog: Catalog) -> Iterator[TypeUse]:
                     yield from _list_edge_uses(catalog.edges[step.edge_type])
             case ExistsBlock() | AggregateBlock() | LateralBlock() | BlockColumn():
                 yield from _iter_pattern_uses(clause.pattern, catalog)
-            case ForTable(call=call):
-                yield from map(_build_node_use, call.node_types)
-                for each in call.edges:
-                    yield from _list_edge_uses(catalog.edges[each.edge_type])
+            case ForTable() | PathMatch():
+                yield from _iter_walk_uses(clause, catalog)
             case Condition() | Let() | ForEach():
                 pass
             case _:
                 assert_never(clause)
+
+
+def _iter_walk_uses(clause: ForTable | PathMatch, catalog: Catalog) -> Iterator[TypeUse]:
+    """The types of a graph that is walked."""
+    match clause:
+        case ForTable(call=call):
+            nodes, edges = call.node_types, tuple(each.edge_type for each in call.edges)
+        case PathMatch(type=path):
+            nodes, edges = path.node_types, path.edge_types
+    yield from map(_build_node_use, nodes)
+    for name in edges:
+        yield from _list_edge_uses(catalog.edges[name])
 
 
 def _iter_writes(statement: Statement, catalog: Catalog) -> Iterator[TypeUse]:

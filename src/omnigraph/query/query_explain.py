@@ -23,6 +23,7 @@ from omnigraph.query.logical_plan import (
     Operator,
     Outer,
     ParameterLimit,
+    PathExpand,
     Project,
     Rank,
     ReadPlan,
@@ -55,6 +56,8 @@ from omnigraph.query.typed_tree import (
     NodeValue,
     NowValue,
     ParameterValue,
+    PathPart,
+    PathValue,
     Prefix,
     PropertyValue,
     RowCount,
@@ -136,7 +139,7 @@ def format_operator(operator: Operator) -> str:
     match operator:
         case Unit() | Outer() | StageRows():
             return _format_leaf_rows(operator)
-        case Scan() | Expand() | Unnest() | TableFunction() | Extend():
+        case Scan() | Expand() | Unnest() | TableFunction() | Extend() | PathExpand():
             return _format_binding(operator)
         case Filter():
             return format_expression(operator.condition)
@@ -174,10 +177,14 @@ def _format_count(count: RowCount) -> str:
     return str(count) if isinstance(count, int) else format_expression(count)
 
 
-def _format_binding(operator: Scan | Expand | Unnest | TableFunction | Extend) -> str:
+def _format_binding(
+    operator: Scan | Expand | Unnest | TableFunction | Extend | PathExpand,
+) -> str:
     match operator:
         case TableFunction():
             return _format_table(operator)
+        case PathExpand():
+            return _format_path(operator)
         case Unnest(variable=variable, position=position, items=items):
             names = f"${variable}" if position is None else f"${variable}, ${position}"
             return f"{names} in {format_expression(items)}"
@@ -213,13 +220,30 @@ def _format_table(operator: TableFunction) -> str:
     return f"{names} in {call.function}({', '.join(options)}){joined}"
 
 
+def _format_path(path: PathExpand) -> str:
+    names: dict[str, str] = {}
+    for each in path.steps:
+        name = each.edge_type
+        shown = f"<-{name}" if each.is_reversed else f"{name}->"
+        names[name] = f"<{name}>" if name in names else shown
+    selector = "all shortest " if path.is_all else ""
+    steps = " | ".join(names.values()) or "nothing"
+    edges = f"[{steps}{_format_bounds(path)}]"
+    target = f"${path.target}" + ("" if path.target_is_bound else f": {path.target_type}")
+    return f"${path.variable} = {selector}${path.source} {edges} {target}"
+
+
+def _format_bounds(operator: Expand | PathExpand) -> str:
+    if (operator.minimum, operator.maximum) == (1, 1):
+        return ""
+    most = "" if operator.maximum == HOPS_MAX else operator.maximum
+    return f" {{{operator.minimum},{most}}}"
+
+
 def _format_edges(expand: Expand) -> str:
     steps = " | ".join(_format_step(step, expand) for step in expand.steps) or "nothing"
     edge = f"${expand.edge_variable}: " if expand.edge_variable else ""
-    is_single = (expand.minimum, expand.maximum) == (1, 1)
-    most = "" if expand.maximum == HOPS_MAX else expand.maximum
-    bounds = "" if is_single else f" {{{expand.minimum},{most}}}"
-    return f"[{edge}{steps}{bounds}]"
+    return f"[{edge}{steps}{_format_bounds(expand)}]"
 
 
 def _format_step(step: EdgeStep, expand: Expand) -> str:
@@ -325,6 +349,7 @@ def _format_leaf(
     | PropertyValue
     | SystemValue
     | NodeValue
+    | PathValue
     | BoundValue
     | ColumnValue,
 ) -> str:
@@ -342,6 +367,9 @@ def _format_leaf(
             return f"${variable}.@{field}"
         case NodeValue(variable) | BoundValue(variable):
             return f"${variable}"
+        case PathValue(variable, type_):
+            is_whole = type_.part is PathPart.WHOLE
+            return f"${variable}" if is_whole else f"{type_.part}(${variable})"
         case ColumnValue(name):
             return name
         case _:

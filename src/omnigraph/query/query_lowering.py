@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from omnigraph.lang.diagnostics import Poll
-from omnigraph.query import typed_reads
+from omnigraph.query import path_lowering, typed_reads
 from omnigraph.query.group_lowering import GroupLowering
 from omnigraph.query.logical_plan import (
     BlockColumn,
@@ -28,6 +28,7 @@ from omnigraph.query.logical_plan import (
     Operator,
     Outer,
     ParameterLimit,
+    PathExpand,
     Plan,
     Project,
     Rank,
@@ -60,6 +61,7 @@ from omnigraph.query.typed_reads import (
     LateralBlock,
     Let,
     OrderKey,
+    PathMatch,
     Pattern,
     Read,
     Stage,
@@ -284,6 +286,7 @@ def _list_pattern_ties(
     items = [each for one in patterns for each in one.clauses if isinstance(each, ForEach)]
     bound = {each.variable: element_type_of(each.items) for each in items}
     bound |= {each.position: I64 for each in items if each.position is not None}
+    values += path_lowering.list_path_ranks(each for one in patterns for each in one.clauses)
     values += (BoundValue(name, bound[name]) for name in sorted(bound))
     return tuple(values)
 
@@ -297,6 +300,8 @@ def _iter_values(pattern: Pattern) -> Iterator[str]:
             yield clause.position
         if isinstance(clause, ForTable):
             yield from (each.name for each in clause.introduced)
+        if isinstance(clause, PathMatch):
+            yield from path_lowering.list_path_values(clause)
 
 
 def _iter_table_nodes(pattern: Pattern) -> Iterator[TableVariable]:
@@ -392,7 +397,7 @@ def _lower_pattern(pattern: Pattern, leaf: Leaf, scope: _NameScope) -> Operator:
                 tests.append(_lower_block(clause, scope))
             case LateralBlock():
                 steps.append(_lower_lateral(clause, scope))
-            case Let() | ForEach() | ForTable():
+            case Let() | ForEach() | ForTable() | PathMatch():
                 steps.append(_lower_value(clause, scope))
             case typed_reads.BlockColumn():
                 steps.append(_lower_block_column(clause, scope))
@@ -403,13 +408,15 @@ def _lower_pattern(pattern: Pattern, leaf: Leaf, scope: _NameScope) -> Operator:
         for variable, matches in conditions.items()
     )
     parts = PatternParts(nodes, tuple(traversals), tuple(tests))
-    return assemble_stages(leaf, parts, steps)
+    return assemble_stages(leaf, *path_lowering.release_targets(parts, steps))
 
 
 def _lower_value(
-    clause: Let | ForEach | ForTable, scope: _NameScope
-) -> Extend | Unnest | TableFunction:
+    clause: Let | ForEach | ForTable | PathMatch, scope: _NameScope
+) -> Extend | Unnest | TableFunction | PathExpand:
     match clause:
+        case PathMatch():
+            return path_lowering.lower_path(clause, scope.resolve_name)
         case ForTable(call=call, variables=variables, joined=joined):
             named = tuple(replace(each, name=scope.resolve_name(each.name)) for each in variables)
             known = tuple(map(scope.resolve_name, joined))

@@ -34,6 +34,7 @@ from omnigraph.query.ast import (
     MutationBody,
     NotBlock,
     Parameter,
+    PathClause,
     PatternWrite,
     PropertyMatch,
     Query,
@@ -280,6 +281,8 @@ class _QueryPrinter:
                 self.add_line(print_traversal(clause), clause.span, indent=indent)
             case Filter():
                 self.add_line(print_filter(clause) + separator, clause.span, indent=indent)
+            case PathClause():
+                self.add_line(print_clause(clause), clause.span, indent=indent)
             case Let() | ForEach() | ForTable():
                 self.add_line(print_clause(clause) + separator, clause.span, indent=indent)
             case NotBlock() | ExistsBlock() | AggregateBlock() | LateralBlock():

@@ -107,6 +107,12 @@ _ALL = (
         "on",
     ),
     SettingDefinition(
+        "path_work_limit",
+        "how many edges the paths of one request may look at before it is refused",
+        IntegerRule(1, 2**63 - 1),
+        100_000_000,
+    ),
+    SettingDefinition(
         "rrf_plan",
         "accepted for compatibility; changes nothing",
         WordRule(("auto", "force_prefilter", "force_postfilter")),

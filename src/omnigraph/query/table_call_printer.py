@@ -31,14 +31,15 @@ def _print_call(call: TableCall, print_expr: PrintExpr) -> str:
             case NodeSelection(names):
                 text = _join([name.text for name in names]) if names else "*"
             case EdgeSelection(members):
-                text = _print_edges(members)
+                text = print_edge_selection(members)
             case value:
                 text = print_expr(value)
         arguments.append(f"{each.name.text}: {text}")
     return f"{call.function.text}({', '.join(arguments)})"
 
 
-def _print_edges(members: tuple[EdgeMember, ...]) -> str:
+def print_edge_selection(members: tuple[EdgeMember, ...]) -> str:
+    """The edges of a graph or of a path."""
     if all(each.way is EdgeWay.BOTH for each in members):
         return f"<{' | '.join(map(_print_name, members))}>"
     return _join([_print_member(each) for each in members])

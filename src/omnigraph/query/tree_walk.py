@@ -25,6 +25,7 @@ from omnigraph.query.logical_plan import (
     Operator,
     Outer,
     ParameterLimit,
+    PathExpand,
     Project,
     Rank,
     ReadPlan,
@@ -54,6 +55,7 @@ from omnigraph.query.typed_tree import (
     NodeValue,
     NowValue,
     ParameterValue,
+    PathValue,
     Prefix,
     PropertyValue,
     RrfScore,
@@ -68,7 +70,7 @@ Chain = tuple[Operator, ...]
 # The operators that have a block.
 BLOCKS = (Exists, CompareBlock, Lateral, BlockColumn)
 # Those that end a stage of a pattern: what uses their variables comes after them.
-STAGES = (Lateral, Unnest, TableFunction, Extend, BlockColumn)
+STAGES = (Lateral, Unnest, TableFunction, Extend, BlockColumn, PathExpand)
 
 # The fields of each expression that hold expressions: one, a tuple of them, or None.
 CHILD_FIELDS: dict[type[Expr], tuple[str, ...]] = {
@@ -78,6 +80,7 @@ CHILD_FIELDS: dict[type[Expr], tuple[str, ...]] = {
     PropertyValue: (),
     SystemValue: (),
     NodeValue: (),
+    PathValue: (),
     BoundValue: (),
     ColumnValue: (),
     ListOf: ("items",),
@@ -101,6 +104,7 @@ _READS_VARIABLE = (
     PropertyValue,
     SystemValue,
     NodeValue,
+    PathValue,
     BoundValue,
     TextMatch,
     NearestScore,
@@ -215,7 +219,7 @@ def map_chains(root: Operator, change: Callable[[Chain], Iterable[Operator]]) ->
 def expressions_of(operator: Operator) -> tuple[Expr, ...]:
     """The expressions an operator evaluates itself, without those inside its block."""
     match operator:
-        case Unit() | Outer() | StageRows() | Exists() | Limit() | ParameterLimit():
+        case Unit() | Outer() | StageRows() | Exists() | Limit() | ParameterLimit() | PathExpand():
             return ()
         case Scan() | Expand():
             return operator.conditions
@@ -254,6 +258,9 @@ def bound_variables_of(operator: Operator) -> frozenset[str]:
             return frozenset(each.name for each in variables) - frozenset(joined)
         case Extend() | BlockColumn():
             return frozenset({operator.variable})
+        case PathExpand():
+            path = frozenset({operator.variable, operator.length, operator.rank})
+            return path if operator.target_is_bound else path | {operator.target}
         case Lateral():
             return frozenset().union(*map(bound_variables_of, chain_of(operator.block)))
         case _:
@@ -272,7 +279,7 @@ def used_variables_of(operator: Operator) -> frozenset[str]:
     """The variables an operator needs from its input."""
     used = set().union(*map(variables_of, expressions_of(operator)))
     match operator:
-        case Expand():
+        case Expand() | PathExpand():
             used |= {operator.source, operator.target}
         case TableFunction():
             used |= set(operator.joined)

@@ -12,6 +12,7 @@ from omnigraph.query.typed_tree import (
     Expr,
     Mutation,
     Parameter,
+    PathObject,
     PropertyValue,
     ResultType,
     RowCount,
@@ -149,6 +150,40 @@ class BlockColumn:
     value: AggregateValue | None
 
 
+@tree_node(frozen=True, slots=True)
+class PathStep:
+    """Edges of one type, walked in one direction from one node type to another.
+
+    Where the other direction is walked too, `is_return` says that a loop is not met again.
+    """
+
+    edge_type: str
+    source_type: str
+    target_type: str
+    is_reversed: bool = False
+    is_return: bool = False
+
+
+@tree_node(frozen=True, slots=True)
+class PathMatch:
+    """A variable with a shortest path between two nodes, or with each of them.
+
+    Ties are decided by the edges on the way, by type and id. A path from a node to itself has no
+    edge, or is a single loop.
+    """
+
+    variable: str
+    source: str
+    source_type: str
+    target: str
+    target_type: str
+    steps: tuple[PathStep, ...]
+    type: PathObject
+    is_all: bool = False
+    minimum: int = 1
+    maximum: int = 1
+
+
 Clause = (
     Binding
     | Traversal
@@ -160,6 +195,7 @@ Clause = (
     | ForEach
     | ForTable
     | BlockColumn
+    | PathMatch
 )
 
 

@@ -156,6 +156,35 @@ class NodeValue:
     type: NodeObject
 
 
+class PathPart(StrEnum):
+    """What of a path a value is."""
+
+    WHOLE = "path"
+    NODES = "nodes"
+    EDGES = "edges"
+
+
+@tree_node(frozen=True, slots=True)
+class PathObject(NodeObject):
+    """The type of a path, or of the list of its nodes or edges, with the types on the way."""
+
+    node_types: tuple[str, ...] = ()
+    edge_types: tuple[str, ...] = ()
+    part: PathPart = PathPart.WHOLE
+
+    def __str__(self) -> str:
+        name = {PathPart.NODES: "[Node]", PathPart.EDGES: "[Edge]"}.get(self.part, "Path")
+        return f"{name}?" if self.is_nullable else name
+
+
+@tree_node(frozen=True, slots=True)
+class PathValue:
+    """A path, or its nodes or edges; it is returned, and not compared."""
+
+    variable: str
+    type: PathObject
+
+
 @tree_node(frozen=True, slots=True)
 class BoundValue:
     """A variable that a clause binds to a value."""
@@ -371,6 +400,7 @@ Expr = (
     | PropertyValue
     | SystemValue
     | NodeValue
+    | PathValue
     | BoundValue
     | ListOf
     | FunctionValue
@@ -424,6 +454,16 @@ class Parameter:
 def value_column_of(variable: str) -> str:
     """The column of the source of a statement for a variable that is bound to values."""
     return f"${variable}"
+
+
+def path_length_of(variable: str) -> str:
+    """The variable for the number of edges of a path."""
+    return f"{variable}#length"
+
+
+def path_rank_of(variable: str) -> str:
+    """The variable for the place of a path among those of its ends, by the edges on the way."""
+    return f"{variable}#rank"
 
 
 def column_name_of(variable: str, name: str | SystemName) -> str:

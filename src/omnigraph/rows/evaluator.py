@@ -44,6 +44,7 @@ from omnigraph.rows.kernels.function_call import (
     skip_memory,
 )
 from omnigraph.rows.kernels.function_kernels import call_function
+from omnigraph.rows.path_columns import select_path_part
 from omnigraph.rows.text_search import match_texts, read_text_query
 from omnigraph.schema.property_types import PropertyType
 
@@ -56,6 +57,7 @@ _READS_ROWS = (
     typed_tree.PropertyValue,
     typed_tree.SystemValue,
     typed_tree.NodeValue,
+    typed_tree.PathValue,
     typed_tree.BoundValue,
     typed_tree.TextMatch,
     typed_tree.Score,
@@ -470,6 +472,9 @@ _EVALUATORS: Final[dict[type[Expr], Callable[[_Evaluation, Any], _Value]]] = {
     typed_tree.PropertyValue: _evaluate_property,
     typed_tree.SystemValue: _evaluate_system_field,
     typed_tree.NodeValue: _evaluate_node,
+    typed_tree.PathValue: lambda at, expr: select_path_part(
+        _evaluate_bound_value(at, expr), expr.type.part
+    ),
     typed_tree.BoundValue: _evaluate_bound_value,
     typed_tree.ListOf: _evaluate_list,
     typed_tree.FunctionValue: _evaluate_function,

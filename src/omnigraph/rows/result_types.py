@@ -6,22 +6,25 @@ as a timestamp in UTC.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
-from omnigraph.query.typed_tree import NodeObject, ResultType
+from omnigraph.query.typed_tree import NodeObject, PathObject, PathPart, ResultType
 from omnigraph.rows.columns import arrow_type_of
 from omnigraph.rows.comparison import Values
+from omnigraph.rows.json_encoding import encode_json_texts
 from omnigraph.schema.catalog import Catalog, Property
 from omnigraph.schema.property_types import VectorType
 
-ID_FIELD = "@id"
+TYPE_FIELD, ID_FIELD, SOURCE_FIELD, TARGET_FIELD = "@type", "@id", "@src", "@dst"
 TIMESTAMP = pa.timestamp("ms", "UTC")
 
 
 def result_type_of(type_: ResultType, catalog: Catalog) -> pa.DataType:
     """The Arrow type of a result column."""
+    if isinstance(type_, PathObject):
+        return _path_type_of(type_, catalog)
     if isinstance(type_, NodeObject):
         fields = [
             pa.field(each.name, result_type_of(each.type, catalog))
@@ -33,9 +36,57 @@ def result_type_of(type_: ResultType, catalog: Catalog) -> pa.DataType:
 
 def iter_object_properties(node: NodeObject, catalog: Catalog) -> Iterator[Property]:
     """What a bare node shows beside its id: all properties but blobs and vectors."""
-    for each in catalog.nodes[node.type_name].properties.values():
+    return _iter_readable(catalog.nodes[node.type_name].properties)
+
+
+def _iter_readable(properties: Mapping[str, Property]) -> Iterator[Property]:
+    for each in properties.values():
         if not each.type.is_blob and not isinstance(each.type.value, VectorType):
             yield each
+
+
+def _path_type_of(path: PathObject, catalog: Catalog) -> pa.DataType:
+    nodes = [catalog.nodes[name].properties for name in path.node_types]
+    edges = [catalog.edges[name].properties for name in path.edge_types]
+    nodes_type = pa.list_(_object_type_of([TYPE_FIELD, ID_FIELD], nodes, catalog))
+    fields = [TYPE_FIELD, ID_FIELD, SOURCE_FIELD, TARGET_FIELD]
+    edges_type = pa.list_(_object_type_of(fields, edges, catalog))
+    match path.part:
+        case PathPart.NODES:
+            return nodes_type
+        case PathPart.EDGES:
+            return edges_type
+        case PathPart.WHOLE:
+            members = {"nodes": nodes_type, "edges": edges_type, "length": pa.int64()}
+            return pa.struct(list(members.items()))
+
+
+def _object_type_of(
+    fields: Iterable[str], types: Iterable[Mapping[str, Property]], catalog: Catalog
+) -> pa.DataType:
+    """An object that an entity of any of several types fits."""
+    kinds: dict[str, pa.DataType] = {}
+    for properties in types:
+        for each in _iter_readable(properties):
+            kind = result_type_of(each.type, catalog)
+            kinds[each.name] = _unite_types(kinds.get(each.name, kind), kind)
+    return pa.struct([*(pa.field(name, pa.utf8()) for name in fields), *kinds.items()])
+
+
+def _unite_types(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    """A type for values of two: numbers are floats, and all else is text if it differs."""
+    if one == other:
+        return one
+    numbers = [pa.types.is_integer(each) or pa.types.is_floating(each) for each in (one, other)]
+    return pa.float64() if all(numbers) else pa.utf8()
+
+
+def fit_result_values(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Values of a property as those of a type that holds them beside others."""
+    found = to_result_values(values)
+    if found.type == kind:
+        return found
+    return encode_json_texts(found) if pa.types.is_string(kind) else found.cast(kind, safe=False)
 
 
 def to_result_values(values: Values) -> Values:

@@ -28,7 +28,7 @@ from omnigraph.execution.operators.row_keys import RowKey
 from omnigraph.execution.operators.semi_join_operator import BlockRunner
 from omnigraph.execution.sources.graph_source import RowIndices
 from omnigraph.query.limit_binding import read_counts
-from omnigraph.query.logical_plan import Expand, Lateral, Operator
+from omnigraph.query.logical_plan import Expand, Lateral, Operator, PathExpand
 from omnigraph.query.tree_walk import (
     bound_variables_of,
     chain_of,
@@ -141,8 +141,8 @@ class BoundRowsOperator:
 
 
 def list_open_ends(operator: Operator, closing: Expand | None) -> frozenset[str]:
-    """The variables that a traversal, and one that closes it, find bound."""
-    if not isinstance(operator, Expand):
+    """The variables that a path, or a traversal and one that closes it, find bound."""
+    if not isinstance(operator, Expand | PathExpand):
         return frozenset()
     ends = {operator.source}
     if operator.target_is_bound:

@@ -32,6 +32,7 @@ from omnigraph.execution.operators.lateral_operator import (
     LateralOperator,
     list_open_ends,
 )
+from omnigraph.execution.operators.path_operator import PathOperator
 from omnigraph.execution.operators.scan_operator import (
     HashJoinOperator,
     LookupOperator,
@@ -317,16 +318,24 @@ def _build_operator(
             return CompareBlockOperator(operator, runner, kept)
         case plans.Lateral():
             return LateralOperator(operator, runner, kept)
-        case plans.TableFunction():
-            return TableFunctionOperator(operator, context, kept)
-        case plans.Unnest() | plans.Extend() | plans.BlockColumn():
+        case (
+            plans.Unnest()
+            | plans.Extend()
+            | plans.BlockColumn()
+            | plans.TableFunction()
+            | plans.PathExpand()
+        ):
             return _build_value_operator(operator, runner, kept)
         case _:
             raise AssertionError(f"{type(operator).__name__} is not part of a pattern")
 
 
 def _build_value_operator(
-    operator: plans.Unnest | plans.Extend | plans.BlockColumn,
+    operator: plans.Unnest
+    | plans.Extend
+    | plans.BlockColumn
+    | plans.TableFunction
+    | plans.PathExpand,
     runner: PatternRunner,
     kept: KeptVariables,
 ) -> PhysicalOperator:
@@ -337,6 +346,10 @@ def _build_value_operator(
             return ExtendOperator(operator, runner.context, kept)
         case plans.BlockColumn():
             return BlockValueOperator(operator, runner, kept)
+        case plans.TableFunction():
+            return TableFunctionOperator(operator, runner.context, kept)
+        case plans.PathExpand():
+            return PathOperator(operator, runner.context, kept)
 
 
 @dataclass(frozen=True, slots=True)

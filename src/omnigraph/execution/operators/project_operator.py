@@ -14,6 +14,7 @@ from omnigraph.execution.batch import (
 )
 from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.group_operator import GroupedRows, evaluate_groups
+from omnigraph.execution.operators.path_projection import project_path
 from omnigraph.execution.operators.row_keys import evaluate_rows
 from omnigraph.execution.sources.topology.topology_source import TopologySource
 from omnigraph.query.tree_walk import iter_subexpressions
@@ -23,6 +24,7 @@ from omnigraph.query.typed_tree import (
     ColumnValue,
     Expr,
     NodeValue,
+    PathValue,
     PropertyValue,
     SystemName,
     SystemValue,
@@ -125,6 +127,8 @@ def _project_column(column: _ProjectedColumn, batch: Batch, context: ExecutionCo
         name = column.property
         values = nodes.fetch_ids(numbers) if name is None else nodes.fetch_values(name, numbers)
         found = values if values.type == column.type else to_result_values(values)
+    elif isinstance(column.value, PathValue):
+        found = project_path(column.value, column.type, batch, context)
     elif isinstance(column.value, NodeValue):
         found = _project_node(column.value, column.type, batch, context)
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +19,7 @@ from omnigraph.execution.sorted_arrays import (
     pack_pairs,
     sort_distinct,
     sort_distinct_pairs,
+    split_by_counts,
     unpack_pairs,
 )
 from omnigraph.execution.sources.graph_source import (
@@ -267,7 +268,8 @@ class Traversal:
         """The distinct pairs one hop on, without those that were seen; some starts at a time."""
         budget = self.context.budget
         parts: list[Pairs] = []
-        for first, last in self._split_nodes(frontier.ends):
+        counts = self.count_neighbours(frontier.ends)
+        for first, last in split_by_counts(counts, len(frontier.ends), _PAIRS_AT_ONCE):
             budget.check_interrupts()
             found = self._expand_hop(frontier.ends[first:last])
             budget.require_memory(PAIR_BYTES * (len(found.ends) + sum(map(len, parts))))
@@ -275,19 +277,6 @@ class Traversal:
             pairs = sort_distinct_pairs(pack_pairs(places, found.ends))
             parts.append(pairs if seen is None else pairs[~is_among(pairs, seen)])
         return parts[0] if len(parts) == 1 else sort_distinct_pairs(np.concatenate(parts))
-
-    def _split_nodes(self, nodes: DenseIds) -> Iterator[tuple[int, int]]:
-        """Where to cut nodes, so that a hop from them does not make too many pairs at once."""
-        degrees = self.count_neighbours(nodes)
-        if degrees is None or not len(nodes):
-            yield 0, len(nodes)
-            return
-        ends = np.cumsum(degrees)
-        first = made = 0
-        while first < len(nodes):
-            last = max(int(np.searchsorted(ends, made + _PAIRS_AT_ONCE, side="right")), first + 1)
-            yield first, last
-            first, made = last, int(ends[last - 1])
 
 
 def traversal_of(op: Expand, context: ExecutionContext, *, is_backwards: bool = False) -> Traversal:

@@ -16,7 +16,7 @@ from omnigraph.execution.sources.graph_source import Source
 from omnigraph.execution.sources.source_cache import SourceCache
 from omnigraph.execution.sources.table_source import TableSource
 from omnigraph.query.limit_binding import NO_LIMIT, bind_limit
-from omnigraph.query.logical_plan import Expand, Limit, Operator, Scan, StageRows, Unit
+from omnigraph.query.logical_plan import Expand, Limit, Operator, PathExpand, Scan, StageRows, Unit
 from omnigraph.query.tree_walk import chain_of, link_chain
 from omnigraph.rows.evaluator import Params
 from omnigraph.rows.view import View
@@ -91,9 +91,14 @@ def estimate_rows(query: AnalyzedPlan, context: ExecutionContext) -> float:
         choice = choose_join_order(graph, statistics, needed=(), among=component, is_hanging=False)
         touched += max(choice.rows)
     # What is scanned in lateral blocks, or after them, is not part of a component.
-    scanned = (each for one in query.laterals for each in iter_operators(_with_leaf(one)))
-    types = (each.type_name for each in scanned if isinstance(each, Scan))
-    return touched + sum(map(statistics.count_nodes, types))
+    later = [each for one in query.laterals for each in iter_operators(_with_leaf(one))]
+    types = (each.type_name for each in later if isinstance(each, Scan))
+    # What a path passes is not known: it may be every edge.
+    walked = {
+        name for each in later if isinstance(each, PathExpand) for name in each.type.edge_types
+    }
+    edges = sum(context.source.get_edges(name).count for name in walked)
+    return touched + edges + sum(map(statistics.count_nodes, types))
 
 
 def _with_leaf(operator: Operator) -> Operator:

@@ -122,10 +122,10 @@ def variable_types_of(root: plans.Operator) -> VariableTypes:
                         (found.nodes[each.variable],) = each.types
             case plans.Scan(variable=variable, type_name=type_name):
                 found.nodes[variable] = type_name
-            case plans.Expand():
+            case plans.Expand() | plans.PathExpand():
                 found.nodes[operator.source] = operator.source_type
                 found.nodes[operator.target] = operator.target_type
-                if operator.edge_variable is not None:
+                if isinstance(operator, plans.Expand) and operator.edge_variable is not None:
                     types = tuple(step.edge_type for step in operator.steps)
                     found.edges[operator.edge_variable] = types
             case plans.TableFunction():
@@ -155,6 +155,9 @@ def _iter_types(operator: plans.Operator) -> Iterator[TypeKey]:
         case plans.TableFunction(call=call):
             yield from (TypeKey(TypeKind.NODE, name) for name in call.node_types)
             yield from (TypeKey(TypeKind.EDGE, each.edge_type) for each in call.edges)
+        case plans.PathExpand(type=type_):
+            yield from (TypeKey(TypeKind.NODE, name) for name in type_.node_types)
+            yield from (TypeKey(TypeKind.EDGE, name) for name in type_.edge_types)
         case _:
             pass
 

@@ -6,6 +6,7 @@ take part in equality.
     query_declarations   files, statements, settings, queries, clauses, mutations
     table_calls          calls of table functions
     query_expressions    expressions, literals and calls
+    query_paths          clauses for paths
 """
 
 from omnigraph.query.ast.query_declarations import (
@@ -106,6 +107,10 @@ from omnigraph.query.ast.query_expressions import (
     TextTest,
     Variable,
 )
+from omnigraph.query.ast.query_paths import (
+    PathClause,
+    PathSelector,
+)
 from omnigraph.query.ast.table_calls import (
     EdgeMember,
     EdgeSelection,
@@ -188,6 +193,8 @@ __all__ = [
     "Or",
     "OrderKey",
     "Parameter",
+    "PathClause",
+    "PathSelector",
     "PatternWrite",
     "Projection",
     "PropertyAccess",

@@ -14,6 +14,7 @@ from omnigraph.query.ast.query_expressions import (
     OrderKey,
     Variable,
 )
+from omnigraph.query.ast.query_paths import PathClause
 from omnigraph.query.ast.table_calls import ForTable
 from omnigraph.schema.ast import Name
 from omnigraph.schema.property_types import PropertyType
@@ -397,6 +398,7 @@ Clause = (
     | Let
     | ForEach
     | ForTable
+    | PathClause
 )
 
 

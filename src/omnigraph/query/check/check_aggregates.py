@@ -184,8 +184,9 @@ def _check_keys(
         if isinstance(value, typed_tree.NodeValue):
             found.append(typed_tree.SystemValue(value.variable, typed_tree.SystemName.ID))
             continue
-        assert isinstance(value.type, PropertyType)
-        if value.type.is_blob or isinstance(value.type.value, ListType | VectorType):
+        type_ = value.type
+        is_list = isinstance(type_, PropertyType) and isinstance(type_.value, ListType | VectorType)
+        if not isinstance(type_, PropertyType) or type_.is_blob or is_list:
             context.report_error("T7", span, f"{value.type} values have no order")
             return None
         found.append(value)

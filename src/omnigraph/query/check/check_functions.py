@@ -15,6 +15,7 @@ from omnigraph.query.check.check_constant_arguments import check_constant_argume
 from omnigraph.query.check.check_context import CheckContext
 from omnigraph.query.check.check_literals import build_negative, is_empty_list, scalar_of
 from omnigraph.query.check.check_operators import Operand, check_boolean, element_of
+from omnigraph.query.check.check_path_calls import PATH_FUNCTIONS, check_path_call
 from omnigraph.query.function_signatures import SIGNATURES, FunctionParameter, Signature
 from omnigraph.schema.property_types import (
     FLOATS,
@@ -82,6 +83,8 @@ def check_call(
         shown = " or ".join(map(str, signatures))
         context.report_error("T111", call.span, f"{shown} cannot take {len(known)} arguments")
         return None
+    if known and isinstance(known[0], typed_tree.PathValue) and call.name in PATH_FUNCTIONS:
+        return check_path_call(context, call, known[0])
     if call.name == "today":
         return typed_tree.FunctionValue("date", (typed_tree.NowValue(),), _RESULTS["date"])
     for signature in fitting:
@@ -260,6 +263,8 @@ def _fits(parameter: FunctionParameter, argument: typed_tree.Expr) -> bool:
             return _is_vector(argument)
         case "value":
             return scalar_of(argument) is not None
+        case "path":
+            return False
         case kind:
             return scalar_of(argument) in _KINDS[kind]
 

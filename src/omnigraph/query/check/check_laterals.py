@@ -108,7 +108,10 @@ def warn_of_pointless_optional(
             names = frozenset().union(
                 *(variables_of(each) for each in parts if isinstance(each, _STRICT))
             )
-        case typed_reads.Traversal(source=source, target=target):
+        case (
+            typed_reads.Traversal(source=source, target=target)
+            | typed_reads.PathMatch(source=source, target=target)
+        ):
             names = frozenset({source, target})
         case _:
             return

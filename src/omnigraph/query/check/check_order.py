@@ -371,6 +371,11 @@ def _is_constant(keys: _OrderScope, value: typed_tree.Expr) -> bool:
 def is_sortable(context: CheckContext, key: ast.OrderKey, value: typed_tree.Expr) -> bool:
     """Whether the values of a key have an order."""
     type_ = value.type
+    if isinstance(value, typed_tree.PathValue):
+        context.report_error(
+            "T42", key.value.span, "paths have no order", hint="order by 'length($p)'"
+        )
+        return False
     if isinstance(type_, typed_tree.NodeObject):
         return True
     if type_.is_blob:

@@ -38,6 +38,7 @@ from omnigraph.query.check.check_operators import (
     element_of,
     truth_type_of,
 )
+from omnigraph.query.check.check_paths import check_path
 from omnigraph.query.check.check_search import check_predicate
 from omnigraph.query.check.check_table_calls import check_for_table
 from omnigraph.query.check.check_traversals import CheckedTraversal, check_anchors, check_traversal
@@ -136,7 +137,13 @@ def _arrange_clauses(
 def _check_clause(
     context: CheckContext,
     scope: Scope,
-    clause: ast.Binding | ast.Filter | Block | ast.Let | ast.ForEach | ast.ForTable,
+    clause: ast.Binding
+    | ast.Filter
+    | Block
+    | ast.Let
+    | ast.ForEach
+    | ast.ForTable
+    | ast.PathClause,
 ) -> typed_reads.Clause | None:
     match clause:
         case ast.Binding():
@@ -160,16 +167,25 @@ def _check_clause(
             # Its tail may be what mentions an outer variable.
             _require_mention(context, inner, clause, errors_before=errors_before)
             return lateral
-        case ast.Let():
-            context.value_variables.add(clause.variable.name)
-            return check_let(context, scope, clause)
-        case ast.ForEach():
-            context.value_variables.add(clause.variable.name)
-            return check_for_each(context, scope, clause)
         case ast.ForTable():
             return check_for_table(context, scope, clause)
+        case ast.Let() | ast.ForEach() | ast.PathClause():
+            context.value_variables.add(clause.variable.name)
+            return _check_value_clause(context, scope, clause)
         case _:
             assert_never(clause)
+
+
+def _check_value_clause(
+    context: CheckContext, scope: Scope, clause: ast.Let | ast.ForEach | ast.PathClause
+) -> typed_reads.Clause | None:
+    match clause:
+        case ast.Let():
+            return check_let(context, scope, clause)
+        case ast.ForEach():
+            return check_for_each(context, scope, clause)
+        case ast.PathClause():
+            return check_path(context, scope, clause)
 
 
 # ---- filters ----

@@ -136,7 +136,7 @@ def _name_item(item: ReturnItem, edges: _EdgeColumns, variable: str) -> Iterator
             yield edge
         return
     match item.value:
-        case None:
+        case None | typed_tree.PathValue():
             yield ValueVariable(item.name, None)
         case typed_tree.NodeValue(type=NodeObject(type_name, is_nullable)):
             yield NodeVariable(item.name, type_name, is_nullable)
@@ -148,6 +148,9 @@ def _name_item(item: ReturnItem, edges: _EdgeColumns, variable: str) -> Iterator
 def _check_name(context: CheckContext, scope: Scope, item: ReturnItem, edges: _EdgeColumns) -> None:
     """What is carried on has a name of its own, which no parameter and no other variable has."""
     source, alias = item.syntax.value, item.syntax.alias
+    if isinstance(item.value, typed_tree.PathValue):
+        message = "a path cannot be carried by 'with'"
+        context.report_error("T118", source.span, message, hint="carry its length, or its ends")
     if alias is None:
         if not isinstance(source, ast.Variable):
             context.report_error(
@@ -233,7 +236,7 @@ def _combine_columns(
     name, values = items[0].name, [item.value for item in items if item.value is not None]
     if name is None or len(values) < len(items):
         return None
-    nodes = [value.type for value in values if isinstance(value.type, NodeObject)]
+    nodes = [value.type for value in values if isinstance(value, typed_tree.NodeValue)]
     if len(nodes) == len(values) and len({each.type_name for each in nodes}) == 1:
         is_nullable = any(each.is_nullable for each in nodes)
         return NodeVariable(name, nodes[0].type_name, is_nullable)

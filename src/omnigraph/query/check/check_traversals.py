@@ -35,7 +35,7 @@ class CheckedTraversal:
 
 
 @dataclass(frozen=True, slots=True)
-class _End:
+class TraversalEnd:
     """One end; without a type it is open, unless it is wrong and was reported."""
 
     variable: ast.Variable
@@ -57,14 +57,14 @@ def check_traversal(
     context: CheckContext, scope: Scope, traversal: ast.Traversal
 ) -> CheckedTraversal:
     """`$a edge $b` in all its forms; binds what no clause before has bound."""
-    source = _find_end(context, scope, traversal.source)
-    target = _find_end(context, scope, traversal.target)
-    bounds = _check_bounds(context, traversal.bounds)
+    source = find_end(context, scope, traversal.source)
+    target = find_end(context, scope, traversal.target)
+    bounds = check_bounds(context, traversal.bounds)
     selection = _select_edges(context, scope, traversal, (source, target))
     if selection is not None and bounds is not None:
         bounds = _check_chain(context, traversal, selection, bounds)
-    _bind_end(context, scope, source, selection.source_type if selection else None)
-    _bind_end(context, scope, target, selection.target_type if selection else None)
+    bind_end(context, scope, source, selection.source_type if selection else None)
+    bind_end(context, scope, target, selection.target_type if selection else None)
     edge_types = tuple(step.edge_type for step in selection.steps) if selection else None
     edge_variable, is_usable = _bind_edge(context, scope, traversal, edge_types)
     checked = None
@@ -87,26 +87,28 @@ def check_traversal(
 # ---- ends ----
 
 
-def _find_end(context: CheckContext, scope: Scope, variable: ast.Variable) -> _End:
+def find_end(context: CheckContext, scope: Scope, variable: ast.Variable) -> TraversalEnd:
+    """The node variable at an end, bound or not; what cannot be one is reported."""
     if variable.name == ANONYMOUS:
-        return _End(variable, context.make_anonymous_name(), None)
+        return TraversalEnd(variable, context.make_anonymous_name(), None)
     name = variable.name
     match scope.find(name):
         case NodeVariable(_, type_name):
-            return _End(variable, name, type_name, is_wrong=type_name is None)
+            return TraversalEnd(variable, name, type_name, is_wrong=type_name is None)
         case EdgeVariable():
             refuse_edge(context, variable, "be the end of a traversal")
-            return _End(variable, name, None, is_wrong=True)
+            return TraversalEnd(variable, name, None, is_wrong=True)
         case ValueVariable():
             refuse_value(context, variable, "no traversal leads from or to it")
-            return _End(variable, name, None, is_wrong=True)
+            return TraversalEnd(variable, name, None, is_wrong=True)
         case _:
             type_name = scope.declared.get(name)
             is_wrong = name in scope.declared and type_name is None
-            return _End(variable, name, type_name, is_wrong)
+            return TraversalEnd(variable, name, type_name, is_wrong)
 
 
-def _bind_end(context: CheckContext, scope: Scope, end: _End, type_name: str | None) -> None:
+def bind_end(context: CheckContext, scope: Scope, end: TraversalEnd, type_name: str | None) -> None:
+    """Bind the variable of an end, unless a clause before has bound it."""
     if scope.peek(end.name) is not None:
         return
     if type_name is None:
@@ -149,23 +151,27 @@ def _bind_edge(
 
 
 def _select_edges(
-    context: CheckContext, scope: Scope, traversal: ast.Traversal, ends: tuple[_End, _End]
+    context: CheckContext,
+    scope: Scope,
+    traversal: ast.Traversal,
+    ends: tuple[TraversalEnd, TraversalEnd],
 ) -> _Selection | None:
     is_wrong = any(end.is_wrong for end in ends)
     match traversal.edges:
         case ast.AnyEdge():
-            if is_wrong or not _are_declared(context, scope, ends):
+            if is_wrong or not are_declared(context, scope, ends, "'*'"):
                 return None
             return _select_any(context, traversal, traversal.edges, ends)
         case ast.NamedEdges(names):
-            edges = [(name, _find_edge(context, name)) for name in names]
+            edges = [(name, find_edge(context, name)) for name in names]
             known = [(name, edge) for name, edge in edges if edge is not None]
             if is_wrong or len(known) < len(edges):
                 return None
             return _select_named(context, traversal, known, ends)
 
 
-def _find_edge(context: CheckContext, name: ast.EdgeName) -> EdgeType | None:
+def find_edge(context: CheckContext, name: ast.EdgeName | ast.EdgeMember) -> EdgeType | None:
+    """The edge type of a name."""
     edge = context.catalog.find_edge(name.text)
     if edge is None:
         context.report_error(
@@ -188,21 +194,27 @@ def _suggest_edge(context: CheckContext, name: str) -> str | None:
     return context.suggest_similar(name, map(_as_written, context.catalog.edges))
 
 
-def _are_declared(context: CheckContext, scope: Scope, ends: tuple[_End, _End]) -> bool:
+def are_declared(
+    context: CheckContext, scope: Scope, ends: tuple[TraversalEnd, TraversalEnd], what: str
+) -> bool:
+    """Whether bindings give both ends their types; reports it if not."""
     undeclared = [end for end in ends if not scope.is_declared(end.name)]
     for end in undeclared:
         shown = f"${end.variable.name}"
         context.report_error(
             "T105",
             end.variable.span,
-            f"'*' needs both ends declared; '{shown}' is not",
+            f"{what} needs both ends declared; '{shown}' is not",
             hint=f"add '{shown}: Type'" if shown != "$_" else "name it and declare its type",
         )
     return not undeclared
 
 
 def _select_any(
-    context: CheckContext, traversal: ast.Traversal, star: ast.AnyEdge, ends: tuple[_End, _End]
+    context: CheckContext,
+    traversal: ast.Traversal,
+    star: ast.AnyEdge,
+    ends: tuple[TraversalEnd, TraversalEnd],
 ) -> _Selection | None:
     source_type, target_type = (end.type_name for end in ends)
     assert source_type is not None
@@ -230,7 +242,7 @@ def _select_named(
     context: CheckContext,
     traversal: ast.Traversal,
     named: list[tuple[ast.EdgeName, EdgeType]],
-    ends: tuple[_End, _End],
+    ends: tuple[TraversalEnd, TraversalEnd],
 ) -> _Selection | None:
     asymmetric = [(name, edge) for name, edge in named if not edge.is_symmetric]
     if traversal.is_undirected and asymmetric:
@@ -275,7 +287,9 @@ def _joined_types_of(edge: EdgeType, step: typed_reads.EdgeStep) -> tuple[str, s
     return (edge.target, edge.source) if step.is_reversed else (edge.source, edge.target)
 
 
-def _refuse_ends(context: CheckContext, edge: EdgeType, ends: tuple[_End, _End]) -> None:
+def _refuse_ends(
+    context: CheckContext, edge: EdgeType, ends: tuple[TraversalEnd, TraversalEnd]
+) -> None:
     source, target = ends
     is_source_wrong = source.type_name not in (None, edge.source, edge.target)
     wrong = source if is_source_wrong else target
@@ -299,7 +313,8 @@ def _refuse_undirected(context: CheckContext, edge: ast.EdgeName | ast.AnyEdge, 
 # ---- bounds ----
 
 
-def _check_bounds(context: CheckContext, bounds: ast.HopBounds | None) -> tuple[int, int] | None:
+def check_bounds(context: CheckContext, bounds: ast.HopBounds | None) -> tuple[int, int] | None:
+    """The least and the greatest number of hops."""
     if bounds is None:
         return _ONE_HOP
     maximum = ast.HOPS_MAX if bounds.maximum is None else bounds.maximum

@@ -165,7 +165,7 @@ class Scope:
             for variable in self.own.values()
             if isinstance(variable, ValueVariable)
             and variable.value is not None
-            and not variable.is_bound
+            and not (variable.is_bound or isinstance(variable.value, typed_tree.PathValue))
         )
 
     def list_nodes(self) -> tuple[tuple[str, str], ...]:
@@ -205,6 +205,9 @@ def _as_nullable(variable: Bound) -> Bound:
     """A variable of an optional block: it is null where the block has no match."""
     if not isinstance(variable, ValueVariable) or variable.value is None:
         return replace(variable, is_nullable=True)
+    if isinstance(variable.value, typed_tree.PathValue):
+        path = replace(variable.value, type=replace(variable.value.type, is_nullable=True))
+        return ValueVariable(variable.name, path, is_nullable=True)
     type_ = variable.value.type
     assert isinstance(type_, PropertyType)
     bound = typed_tree.BoundValue(variable.name, type_.as_nullable())

@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 from omnigraph.lang.lexer import Mode, TokenKind
 from omnigraph.query.ast import (
-    HOPS_MAX,
     AggregateBlock,
     AggregateCall,
     AggregateFunction,
@@ -24,7 +23,6 @@ from omnigraph.query.ast import (
     Filter,
     ForEach,
     ForTable,
-    HopBounds,
     LateralBlock,
     Let,
     Literal,
@@ -42,6 +40,7 @@ from omnigraph.query.parser.parse_aggregates import (
     parse_count,
     parse_order,
 )
+from omnigraph.query.parser.parse_edges import parse_bounds, parse_edge_name
 from omnigraph.query.parser.parse_expressions import (
     ARITHMETIC,
     BLOCK_WORDS,
@@ -49,6 +48,7 @@ from omnigraph.query.parser.parse_expressions import (
     parse_expr,
 )
 from omnigraph.query.parser.parse_literals import expect_expr, parse_variable
+from omnigraph.query.parser.parse_paths import is_path, parse_path
 from omnigraph.query.parser.parse_table_calls import is_table_call, parse_for_table
 from omnigraph.query.parser.query_cursor import RESERVED, QueryCursor
 from omnigraph.query.query_dialect_hints import CLAUSE_HINTS, TARGET_HINTS
@@ -100,6 +100,8 @@ def _parse_clause_body(cursor: QueryCursor) -> Clause:
     elif token.kind is TokenKind.WORD:
         if cursor.is_mark_at(1, "{") and (block := _BLOCKS.get(token.text)) is not None:
             return block(cursor)
+        if is_path(cursor):
+            return parse_path(cursor)
         if token.text in _VALUE_WORDS and cursor.peek().kind is TokenKind.VARIABLE:
             return _parse_value_clause(cursor)
         if token.text in BLOCK_AGGREGATES and _is_aggregate_block(cursor):
@@ -202,6 +204,8 @@ def _parse_value_clause(cursor: QueryCursor) -> Let | ForEach | ForTable:
 
 def _is_value_clause(cursor: QueryCursor) -> bool:
     """`$flag let $x = …`, `$flag for $x in …`: after a filter the next clause begins."""
+    if is_path(cursor, 1):
+        return True
     marks = {"let": ("=",), "for": ("in", ",")}.get(cursor.peek().text, ())
     return cursor.peek(2).kind is TokenKind.VARIABLE and cursor.peek(3).text in marks
 
@@ -312,7 +316,7 @@ def _is_unclosed_name(cursor: QueryCursor) -> bool:
 
 
 def _is_edge_word(cursor: QueryCursor, word: str) -> bool:
-    if word in _VALUE_WORDS and _is_value_clause(cursor):
+    if _is_value_clause(cursor):
         return False
     target = _find_after_bounds(cursor)
     is_bounded = target > 2
@@ -349,7 +353,7 @@ def _parse_traversal(cursor: QueryCursor) -> Traversal:
         edge_variable = parse_variable(cursor)
         cursor.expect(":")
     edges, is_undirected = _parse_edges(cursor)
-    bounds = _parse_bounds(cursor) if cursor.is_at("{") else None
+    bounds = parse_bounds(cursor) if cursor.is_at("{") else None
     target = _parse_target(cursor)
     span = cursor.build_span(source.span.start)
     return Traversal(source, edge_variable, edges, is_undirected, bounds, target, span)
@@ -385,48 +389,11 @@ def _parse_edges(cursor: QueryCursor) -> tuple[NamedEdges | AnyEdge, bool]:
             cursor.fail("'|' and another edge name", hint="a single edge name stands bare")
         cursor.expect(")", what="'|' or ')' after the edge name")
         return NamedEdges(names), False
-    return NamedEdges((_parse_edge_name(cursor),)), False
+    return NamedEdges((parse_edge_name(cursor),)), False
 
 
 def _parse_alternatives(cursor: QueryCursor) -> tuple[EdgeName, ...]:
-    names = [_parse_edge_name(cursor)]
+    names = [parse_edge_name(cursor)]
     while cursor.accept("|"):
-        names.append(_parse_edge_name(cursor))
+        names.append(parse_edge_name(cursor))
     return tuple(names)
-
-
-def _parse_edge_name(cursor: QueryCursor) -> EdgeName:
-    token = cursor.token
-    if token.kind is TokenKind.STRING:
-        text, span = cursor.expect_string("an edge name")
-        return EdgeName(text, True, span)
-    if token.text in RESERVED:
-        _check_reserved_edge(cursor)
-    name = cursor.expect_ident("an edge name")
-    return EdgeName(name.text, False, name.span)
-
-
-def _check_reserved_edge(cursor: QueryCursor) -> None:
-    token = cursor.token
-    hint = f'write "{token.text}" in quotes'
-    if token.text == "not" or cursor.mode is Mode.STRICT:
-        cursor.refuse(
-            token.span,
-            f"'{token.text}' is a reserved word and cannot be a bare edge name",
-            hint=hint,
-        )
-    message = f"'{token.text}' is a reserved word; the edge of that name should be quoted"
-    cursor.collector.report_warning("L310", token.span, message, hint=hint)
-
-
-def _parse_bounds(cursor: QueryCursor) -> HopBounds:
-    opening = cursor.expect("{")
-    minimum = cursor.expect_integer("the smallest number of hops", maximum=HOPS_MAX)
-    if not cursor.accept(","):
-        hint = f"write {{{minimum},{minimum}}}" if cursor.is_at("}") else None
-        cursor.fail("',' and the largest number of hops", hint=hint)
-    maximum = None
-    if not cursor.is_at("}"):
-        maximum = cursor.expect_integer("the largest number of hops or '}'", maximum=HOPS_MAX)
-    cursor.expect("}", what="'}' after the hop bounds")
-    return HopBounds(minimum, maximum, cursor.build_span(opening.start))

@@ -58,7 +58,7 @@ def _parse_argument(cursor: QueryCursor) -> TableArgument:
     if name.text == NODES_OPTION:
         value = _parse_nodes(cursor)
     elif name.text == EDGES_OPTION:
-        value = _parse_edges(cursor)
+        value = parse_edge_selection(cursor)
     else:
         expect_expr(cursor, "a value")
         value = parse_expr(cursor)
@@ -79,7 +79,8 @@ def _parse_nodes(cursor: QueryCursor) -> NodeSelection:
     return NodeSelection(tuple(names), cursor.build_span(start))
 
 
-def _parse_edges(cursor: QueryCursor) -> EdgeSelection:
+def parse_edge_selection(cursor: QueryCursor) -> EdgeSelection:
+    """Read the edges of a graph or of a path."""
     start = cursor.token.start
     if cursor.is_at("("):
         cursor.advance()

@@ -119,7 +119,12 @@ def _require_supported(plan: plans.ReadPlan, params: Params) -> None:
 
 
 def _find_problem(
-    operator: plans.Lateral | plans.Unnest | plans.TableFunction | plans.Extend | plans.BlockColumn,
+    operator: plans.Lateral
+    | plans.Unnest
+    | plans.TableFunction
+    | plans.Extend
+    | plans.BlockColumn
+    | plans.PathExpand,
 ) -> str | None:
     match operator:
         case plans.Lateral():
@@ -131,6 +136,8 @@ def _find_problem(
             return f"the table function '{call.function}'"
         case plans.Extend(value=ScoreValue(score)):
             return f"{_format_score(score)} as a value"
+        case plans.PathExpand():
+            return "a path"
         case plans.Extend():
             return "a long 'let', or one inside 'optional'"
         case plans.BlockColumn():

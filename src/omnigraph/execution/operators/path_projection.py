@@ -1,0 +1,135 @@
+"""Paths as results: their nodes and edges as objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from omnigraph.execution.batch import Batch
+from omnigraph.execution.execution_context import ExecutionContext
+from omnigraph.execution.operators.row_keys import evaluate_rows
+from omnigraph.execution.sources.graph_source import DenseIds
+from omnigraph.query.typed_tree import PathPart, PathValue
+from omnigraph.rows.comparison import flatten_chunks
+from omnigraph.rows.path_columns import build_lists, select_path_part, split_lists
+from omnigraph.rows.result_types import (
+    ID_FIELD,
+    SOURCE_FIELD,
+    TARGET_FIELD,
+    TYPE_FIELD,
+    fit_result_values,
+)
+
+_NUMBER_BITS: Final = 32
+_NUMBER_MASK: Final = np.int64(2**_NUMBER_BITS - 1)
+
+
+def project_path(
+    value: PathValue, kind: pa.DataType, batch: Batch, context: ExecutionContext
+) -> pa.Array:
+    """A column of paths, or of the nodes or the edges of paths."""
+    paths = flatten_chunks(evaluate_rows(value, batch, context))
+    match value.type.part:
+        case PathPart.NODES:
+            return _build_objects(paths, kind, value.type.node_types, _NodeReader(context))
+        case PathPart.EDGES:
+            return _build_objects(paths, kind, value.type.edge_types, _EdgeReader(context))
+        case PathPart.WHOLE:
+            pass
+    nodes, edges = (
+        flatten_chunks(select_path_part(paths, part)) for part in (PathPart.NODES, PathPart.EDGES)
+    )
+    node_kind, edge_kind = (kind.field(name).type for name in ("nodes", "edges"))
+    _, lengths = split_lists(edges)
+    fields = [
+        _build_objects(nodes, node_kind, value.type.node_types, _NodeReader(context)),
+        _build_objects(edges, edge_kind, value.type.edge_types, _EdgeReader(context)),
+        pa.array(lengths, pa.int64()),
+    ]
+    mask = paths.is_null() if paths.null_count else None
+    return pa.StructArray.from_arrays(fields, fields=list(kind), mask=mask)
+
+
+class _NodeReader:
+    """Fetches fields of nodes."""
+
+    def __init__(self, context: ExecutionContext) -> None:
+        self._context = context
+
+    def fetch_field(self, type_name: str, name: str, at: DenseIds) -> pa.Array | None:
+        """The values of a field; None if the type has no such property."""
+        nodes = self._context.source.get_nodes(type_name)
+        if name == ID_FIELD:
+            return nodes.fetch_ids(at)
+        if name not in self._context.view.catalog.nodes[type_name].properties:
+            return None
+        return nodes.fetch_values(name, at)
+
+
+class _EdgeReader:
+    """Fetches fields of edges."""
+
+    def __init__(self, context: ExecutionContext) -> None:
+        self._context = context
+
+    def fetch_field(self, type_name: str, name: str, at: DenseIds) -> pa.Array | None:
+        """The values of a field; None if the type has no such property."""
+        source = self._context.source
+        edges, type_ = source.get_edges(type_name), self._context.view.catalog.edges[type_name]
+        if name == ID_FIELD:
+            return edges.fetch_ids(at)
+        if name == SOURCE_FIELD:
+            return source.get_nodes(type_.source).fetch_ids(edges.fetch_sources(at))
+        if name == TARGET_FIELD:
+            return source.get_nodes(type_.target).fetch_ids(edges.fetch_targets(at))
+        return edges.fetch_values(name, at) if name in type_.properties else None
+
+
+def _build_objects(
+    lists: pa.ListArray,
+    kind: pa.DataType,
+    types: tuple[str, ...],
+    reader: _NodeReader | _EdgeReader,
+) -> pa.ListArray:
+    """Lists of objects for lists of the numbers of entities, with their types above them."""
+    items, counts = split_lists(lists)
+    codes = items >> _NUMBER_BITS
+    numbers = (items & _NUMBER_MASK).astype(np.int32)
+    places = [np.flatnonzero(codes == code) for code in range(len(types))]
+
+    def collect(field: pa.Field) -> pa.Array:
+        def fetch(type_name: str, at: npt.NDArray[np.int64]) -> pa.Array:
+            if field.name == TYPE_FIELD:
+                return pa.array([type_name], pa.utf8()).take(pa.array(np.zeros(len(at), np.int64)))
+            values = reader.fetch_field(type_name, field.name, numbers.take(at))
+            if values is None:
+                return pa.nulls(len(at), field.type)
+            return fit_result_values(flatten_chunks(values), field.type)
+
+        return _merge_types(types, places, fetch, field.type)
+
+    fields = [collect(field) for field in kind.value_type]
+    objects = pa.StructArray.from_arrays(fields, fields=list(kind.value_type))
+    return build_lists(objects, counts, lists).cast(kind)
+
+
+def _merge_types(
+    types: tuple[str, ...],
+    places: list[npt.NDArray[np.int64]],
+    fetch: Callable[[str, npt.NDArray[np.int64]], pa.Array],
+    kind: pa.DataType,
+) -> pa.Array:
+    """The values of entities of several types, in the order of the entities."""
+    parts = [fetch(name, at) for name, at in zip(types, places, strict=True) if len(at)]
+    if not parts:
+        return pa.array([], kind)
+    if len(parts) == 1:
+        return parts[0]
+    where = np.concatenate(places)
+    order = np.empty(len(where), np.int64)
+    order[where] = np.arange(len(where))
+    return pa.concat_arrays(parts).take(pa.array(order))

@@ -1,0 +1,194 @@
+"""The graph that paths walk: nodes of several types in one number space.
+
+A state is an integer: a place (of a pair of ends, or of a start), the type of a node, and the node.
+States of one place follow each other when they are sorted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from omnigraph.execution.execution_context import ExecutionContext
+from omnigraph.execution.operators.traversal_hops import PAIR_BYTES, DirectedEdges
+from omnigraph.execution.sorted_arrays import is_among, sort_distinct_pairs, split_by_counts
+from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
+from omnigraph.query.logical_plan import PathExpand
+
+# A place, a type and a node in 64 bits.
+States: TypeAlias = npt.NDArray[np.int64]
+
+_NODE_BITS: Final = 32
+_NODE_MASK: Final = np.int64(2**_NODE_BITS - 1)
+# Neighbours between two looks at the budget: about 20 milliseconds.
+_NEIGHBOURS_AT_ONCE: Final = 2**18
+
+
+class Walked(NamedTuple):
+    """Edges from states: the place of the state in those given, the state there, and the edge."""
+
+    parents: RowIndices
+    states: States
+    types: npt.NDArray[np.int16]
+    edges: DenseIds
+
+    def take(self, at: RowIndices) -> Walked:
+        """Some of the edges, in the order of the places."""
+        return Walked(
+            self.parents.take(at), self.states.take(at), self.types.take(at), self.edges.take(at)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """Edges of one type in one direction, with the places of the types among the sorted ones."""
+
+    edge_type: int
+    source: int
+    target: int
+    ahead: DirectedEdges
+    back: DirectedEdges
+
+
+class PathWalks:
+    """The steps of a path from states, along its direction or against it."""
+
+    def __init__(self, op: PathExpand, context: ExecutionContext) -> None:
+        self.budget = context.budget
+        self.node_types = op.type.node_types
+        self.edge_types = op.type.edge_types
+        self._edges = [context.source.get_edges(name) for name in self.edge_types]
+        self._ways = [
+            _Way(
+                member := self.edge_types.index(step.edge_type),
+                self.node_types.index(step.source_type),
+                self.node_types.index(step.target_type),
+                DirectedEdges(member, self._edges[member], step.is_reversed, step.is_return),
+                DirectedEdges(member, self._edges[member], not step.is_reversed, step.is_return),
+            )
+            for step in op.steps
+        ]
+
+    # ---- states ----
+
+    def make_states(self, places: RowIndices, type_name: str, nodes: DenseIds) -> States:
+        """Nodes of one type as states."""
+        return self._pack(places, self.node_types.index(type_name), nodes)
+
+    def _pack(self, places: RowIndices, code: int, nodes: DenseIds) -> States:
+        states: States = (places * len(self.node_types) + code) << _NODE_BITS
+        states |= nodes
+        return states
+
+    def places_of(self, states: States) -> RowIndices:
+        """The places of states."""
+        places: RowIndices = (states >> _NODE_BITS) // len(self.node_types)
+        return places
+
+    def move_states(self, states: States, places: RowIndices) -> States:
+        """The same nodes at other places."""
+        count = len(self.node_types)
+        moved: States = states + (((places - self.places_of(states)) * count) << _NODE_BITS)
+        return moved
+
+    def nodes_of(self, states: States) -> npt.NDArray[np.int64]:
+        """The type and the number of each node in one integer."""
+        nodes: States = states % (len(self.node_types) << _NODE_BITS)
+        return nodes
+
+    def numbers_of(self, states: States) -> DenseIds:
+        """The number of each node in its type."""
+        numbers: DenseIds = (states & _NODE_MASK).astype(np.int32)
+        return numbers
+
+    def are_of_type(self, states: States, type_name: str) -> npt.NDArray[np.bool_]:
+        """Which states are nodes of a type."""
+        are_of: npt.NDArray[np.bool_] = self._codes_of(states) == self.node_types.index(type_name)
+        return are_of
+
+    def _codes_of(self, states: States) -> npt.NDArray[np.int64]:
+        codes: States = (states >> _NODE_BITS) % len(self.node_types)
+        return codes
+
+    # ---- steps ----
+
+    def expand_states(self, states: States, *, is_backwards: bool = False) -> States:
+        """The distinct states next to some, ascending."""
+        parts = []
+        for at, way, edges in self._iter_parts(states, is_backwards):
+            nodes = self.numbers_of(states.take(at))
+            found = edges.edges.expand_neighbours(nodes, is_reversed=edges.is_reversed)
+            self._spend(len(found.ends))
+            places = self.places_of(states.take(at)).take(found.start_indices)
+            other = way.source if is_backwards else way.target
+            parts.append(sort_distinct_pairs(self._pack(places, other, found.ends)))
+        if not parts:
+            return np.zeros(0, np.int64)
+        return parts[0] if len(parts) == 1 else sort_distinct_pairs(np.concatenate(parts))
+
+    def expand_unseen(self, states: States, seen: States, *, is_backwards: bool = False) -> States:
+        """The states next to some that are not among those seen, which are ascending."""
+        found = self.expand_states(states, is_backwards=is_backwards)
+        return found[~is_among(found, seen)]
+
+    def expand_edges(self, states: States) -> Walked:
+        """Every edge ahead of each state; a loop once."""
+        parts: list[Walked] = []
+        for at, way, edges in self._iter_parts(states, is_backwards=False):
+            nodes = self.numbers_of(states.take(at))
+            found = edges.edges.expand_edges(nodes, is_reversed=edges.is_reversed)
+            self._spend(len(found.ends))
+            parents = at.take(found.start_indices)
+            if edges.is_return:
+                is_new = found.ends != self.numbers_of(states.take(parents))
+                parents = parents[is_new]
+                found = type(found)(*(each[is_new] for each in found))
+            places = self.places_of(states.take(parents))
+            ahead = self._pack(places, way.target, found.ends)
+            types = np.full(len(parents), way.edge_type, np.int16)
+            parts.append(Walked(parents, ahead, types, found.edges))
+        if not parts:
+            nothing = np.zeros(0, np.int64)
+            return Walked(nothing, nothing, np.zeros(0, np.int16), np.zeros(0, np.int32))
+        return Walked(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+    def choose_edges(
+        self, walked: Walked, is_kept: npt.NDArray[np.bool_], *, is_all: bool
+    ) -> Walked:
+        """Some edges by the state they leave from, then by type and id; or the first of each."""
+        walked = walked.take(np.flatnonzero(is_kept))
+        order = self._rank_edges(walked)
+        if not is_all:
+            parents = walked.parents.take(order)
+            order = order[np.append(True, parents[1:] != parents[:-1])[: len(order)]]
+        return walked.take(order)
+
+    def _rank_edges(self, walked: Walked) -> RowIndices:
+        ranks = np.zeros(len(walked.edges), np.int64)
+        for code, edges in enumerate(self._edges):
+            at = np.flatnonzero(walked.types == code)
+            ranks[at] = edges.rank_ids(walked.edges.take(at))
+        order: RowIndices = np.lexsort((ranks, walked.types, walked.parents))
+        return order
+
+    def _iter_parts(
+        self, states: States, is_backwards: bool
+    ) -> Iterator[tuple[RowIndices, _Way, DirectedEdges]]:
+        """States of one type with a way from it, so many that not too much is found at once."""
+        codes = self._codes_of(states)
+        for way in self._ways:
+            code = way.target if is_backwards else way.source
+            edges = way.back if is_backwards else way.ahead
+            at = np.flatnonzero(codes == code)
+            counts = edges.count_neighbours(self.numbers_of(states.take(at)))
+            for first, last in split_by_counts(counts, len(at), _NEIGHBOURS_AT_ONCE):
+                self.budget.check_interrupts()
+                yield at[first:last], way, edges
+
+    def _spend(self, edges: int) -> None:
+        self.budget.require_memory(PAIR_BYTES * edges)
+        self.budget.spend_path_work(edges)
