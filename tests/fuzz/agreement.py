@@ -44,6 +44,8 @@ FEATURES: Final = {
     "let": r"^let ",
     "for": r"^for .* in [^(]*$",
     "table": r"^for .*\(edges: ",
+    "path": r"^path \$r\d+ = [^*]+$",
+    "all paths": r"^path \$r\d+ = all ",
     "block value": r"^let \$\w+ = .*\{$",
     "count block": r"^count \{",
     "aggregate block": r"^\w+\(\S+\) \{",

@@ -226,7 +226,9 @@ class Patterns:
         return Clauses((*clauses.texts, text), inner.scope)
 
     def _valued(self, clauses: Clauses) -> Clauses:
-        """A name for a value, or for the items of a list."""
+        """A name for a value, for the items of a list, or for a path."""
+        if self.pen.chance(25):
+            return self._walked(clauses)
         scope, name = clauses.scope, self._name("v")
         score = self.values.score(scope) if self.pen.chance(25) else None
         if score is not None:
@@ -272,6 +274,41 @@ class Patterns:
         # A new variable is bound by the table if it is declared after it.
         is_after = scope.nodes.keys() != clauses.scope.nodes.keys() and self.pen.chance(50)
         return Clauses((*texts[:-1], text, texts[-1]) if is_after else (*texts, text), scope)
+
+    def _walked(self, clauses: Clauses) -> Clauses:
+        """A path between two nodes, and its length."""
+        scope, path, length = clauses.scope, self._name("r"), self._name("v")
+        start = self.pen.one_of(list(scope.nodes))
+        start_type = scope.nodes[start]
+        step = self.pen.one_of(_steps_at(start_type))
+        other_type = step.target if step.source == start_type else step.source
+        known = [n for n, t in scope.nodes.items() if t == other_type]
+        if len(scope.nodes) < NODES_MAX and self.pen.chance(60):
+            end = self._name()
+        elif known:
+            end = self.pen.one_of(known)
+        else:
+            end, other_type = start, start_type
+        scope = scope.with_node(end, other_type)
+        selector = self.pen.one_of(("", "", "shortest ", "all shortest "))
+        least = self.pen.one_of((1, 1, 0, 2))
+        most = "" if self.pen.chance(40) else self.pen.number(least, 4)
+        edges = self._path_edges(step, is_forward=step.source == start_type)
+        text = f"path ${path} = {selector}${start} {edges}{{{least},{most}}} ${end}"
+        texts = (f"${start}: {start_type}", f"${end}: {other_type}", text)
+        named = f"let ${length} = length(${path})"
+        return Clauses((*clauses.texts, *texts, named), scope.with_value(length, "I64"))
+
+    def _path_edges(self, step: _Step, *, is_forward: bool) -> str:
+        """The edges of a path that can leave by a step, some of them against their direction."""
+        if self.pen.chance(20):
+            return "<*>"
+        if self.pen.chance(60):
+            more = self.pen.some(list(EDGES), 2)
+            return f"<{' | '.join(dict.fromkeys(map(_spelled, (*step.types, *more))))}>"
+        members = [_spelled(each) if is_forward else f"^{_spelled(each)}" for each in step.types]
+        members += (f"<{_spelled(each)}>" for each in self.pen.some(list(EDGES), 1))
+        return f"({' | '.join(members)})" if len(members) > 1 else members[0]
 
     def _block_value(self, scope: Scope) -> Field:
         """A block as a value; it need not be about a variable of the scope."""
