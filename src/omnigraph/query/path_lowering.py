@@ -98,7 +98,7 @@ def _is_narrowed(name: str, parts: PatternParts) -> bool:
     if any(each.conditions for each in parts.nodes if each.variable == name):
         return True
     conditions = (each.condition for each in parts.tests if isinstance(each, Filter))
-    return any(_is_equality(each) for each in conditions if variables_of(each) == {name})
+    return any(_is_equality(each) for each in conditions if name in variables_of(each))
 
 
 def _is_equality(condition: Expr) -> bool:
