@@ -27,6 +27,8 @@ Analyzer: TypeAlias = Callable[[str], list[str]]
 # Cutting takes a few times the bytes of the texts, which should stay in the caches of a core.
 BLOCK_BYTES: Final = 4 * 1024**2
 _SEPARATOR: Final = 0
+# To analyse so many new words takes less than a tenth of a second.
+RUNS_PER_CHECK: Final = 2**12
 
 # Longer runs are rarely words, and would only bloat an index.
 TOKEN_CHARACTERS_MAX = 40
@@ -80,7 +82,7 @@ def tokenize_texts(
         check()
         runs = split_runs(block)
         run_places = np.repeat(np.arange(done, done + len(block), dtype=np.int32), runs.counts)
-        found_places, found = vocabulary.encode_runs(runs.texts, run_places)
+        found_places, found = vocabulary.encode_runs(runs.texts, run_places, check)
         places.append(found_places)
         codes.append(found)
         done += len(block)
@@ -157,9 +159,15 @@ class _TokenEncoder:
         self._codes: dict[str, int] = {}
         self._of_runs: dict[str, tuple[int, ...]] = {}
 
-    def encode_runs(self, runs: pa.DictionaryArray, places: Codes) -> tuple[Codes, Codes]:
+    def encode_runs(
+        self, runs: pa.DictionaryArray, places: Codes, check: Callable[[], None]
+    ) -> tuple[Codes, Codes]:
         """The tokens of runs: the place of each, and its code."""
-        distinct = [self._encode_run(run) for run in runs.dictionary.to_pylist()]
+        distinct: list[tuple[int, ...]] = []
+        for start in range(0, len(runs.dictionary), RUNS_PER_CHECK):
+            check()
+            some = runs.dictionary.slice(start, RUNS_PER_CHECK).to_pylist()
+            distinct += map(self._encode_run, some)
         counts = np.fromiter(map(len, distinct), np.int64, len(distinct))
         codes = np.fromiter((code for each in distinct for code in each), np.int32)
         indices = runs.indices.to_numpy()

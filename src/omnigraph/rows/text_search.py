@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from omnigraph.query.ast import TextFunction
 from omnigraph.query.typed_tree import Expr, TextMatch, Value
 from omnigraph.rows.comparison import Poll, Values, flatten_chunks, skip_poll, to_numpy
+from omnigraph.rows.stoppable_call import call_stoppably
 from omnigraph.rows.text_analysis import (
     Tokens,
     analyze_places,
@@ -64,7 +65,9 @@ def read_text_query(match: TextMatch, constant: Callable[[Expr], Value]) -> Text
 def match_texts(texts: Values, query: TextQuery, poll: Poll = skip_poll) -> pa.Array:
     """Which texts satisfy a predicate; null where a text is."""
     # Texts repeat, and cutting one into words costs more than finding whether it is new.
-    distinct = flatten_chunks(texts).dictionary_encode()
+    distinct = call_stoppably(
+        lambda: flatten_chunks(texts).dictionary_encode(), poll, nbytes=texts.nbytes
+    )
     found = _MATCHERS[query.function](distinct.dictionary, query, poll)
     return pa.array(found).take(distinct.indices)
 
@@ -73,7 +76,7 @@ def _match_any(texts: pa.Array, query: TextQuery, poll: Poll) -> _Mask:
     tokens = tokenize_texts(texts, check=poll)
     vocabulary = pa.array(tokens.vocabulary, pa.utf8())
     return _find_texts_with(
-        tokens, find_near_tokens(vocabulary, query.tokens, query.edits), len(texts)
+        tokens, find_near_tokens(vocabulary, query.tokens, query.edits, poll), len(texts)
     )
 
 
@@ -82,6 +85,7 @@ def _match_all(texts: pa.Array, query: TextQuery, poll: Poll) -> _Mask:
     codes = {token: code for code, token in enumerate(tokens.vocabulary)}
     found = np.full(len(texts), bool(wanted))
     for token in wanted:
+        poll()
         wanted_codes = [codes[token]] if token in codes else []
         found &= _find_texts_with(tokens, wanted_codes, len(texts))
     return found

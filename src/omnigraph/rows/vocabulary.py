@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
 
@@ -55,21 +55,25 @@ class Vocabulary:
             bisect_right(codes, prefix, key=read_beginning),
         )
 
-    def find_near(self, wanted: Iterable[str], edits: int) -> TokenIndices:
+    def find_near(
+        self, wanted: Iterable[str], edits: int, poll: Callable[[], None] = lambda: None
+    ) -> TokenIndices:
         """The codes of the tokens within so many edits of one of those wanted, ascending."""
-        return _find_near_words(self._letters, wanted, edits)
+        return _find_near_words(self._letters, wanted, edits, poll)
 
     @cached_property
     def _letters(self) -> list[_Words]:
         return _group_by_length(self.tokens)
 
 
-def find_near_tokens(tokens: pa.Array, wanted: Iterable[str], edits: int) -> TokenIndices:
+def find_near_tokens(
+    tokens: pa.Array, wanted: Iterable[str], edits: int, poll: Callable[[], None] = lambda: None
+) -> TokenIndices:
     """The places of the tokens within so many edits of one of those wanted, ascending."""
     if not edits:
         value_set = pa.array(list(wanted), tokens.type)
         return np.flatnonzero(pc.is_in(tokens, value_set=value_set).to_numpy(zero_copy_only=False))
-    return _find_near_words(_group_by_length(tokens), wanted, edits)
+    return _find_near_words(_group_by_length(tokens), wanted, edits, poll)
 
 
 class _Words(NamedTuple):
@@ -91,17 +95,19 @@ def _group_by_length(tokens: pa.Array) -> list[_Words]:
     return found
 
 
-def _find_near_words(words: Iterable[_Words], wanted: Iterable[str], edits: int) -> TokenIndices:
+def _find_near_words(
+    words: Iterable[_Words], wanted: Iterable[str], edits: int, poll: Callable[[], None]
+) -> TokenIndices:
     asked = list(wanted)
-    parts = [
-        places[start : start + _BLOCK_TOKENS][
-            _is_near(letters[:, start : start + _BLOCK_TOKENS], token, edits)
-        ]
-        for places, letters in words
-        for token in asked
-        if abs(len(letters) - len(token)) <= edits
-        for start in range(0, len(places), _BLOCK_TOKENS)
-    ]
+    parts: list[TokenIndices] = []
+    for places, letters in words:
+        for token in asked:
+            if abs(len(letters) - len(token)) > edits:
+                continue
+            for start in range(0, len(places), _BLOCK_TOKENS):
+                poll()
+                is_near = _is_near(letters[:, start : start + _BLOCK_TOKENS], token, edits)
+                parts.append(places[start : start + _BLOCK_TOKENS][is_near])
     return np.unique(np.concatenate(parts)) if parts else np.empty(0, np.int64)
 
 

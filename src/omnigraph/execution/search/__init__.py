@@ -7,6 +7,7 @@ operations.
 
     ranking           the score of each row: `bm25`, `nearest`, `rrf`, and texts to embed
     row_queries       vectors to be near to that rows have
+    stored_vectors    the vectors of some nodes
     text_filter       which nodes satisfy a text predicate
     bm25              scores of texts
     nearest_vectors   exact distances, of vectors in memory or streamed from the table

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from omnigraph.execution.search.field_index import FieldIndex
 from omnigraph.execution.search.text_segment import TextSegment, totals_of
+from omnigraph.rows.comparison import Poll, skip_poll
 from omnigraph.rows.text_analysis import Codes, analyze_text
 from omnigraph.rows.vocabulary import ABSENT
 
@@ -20,7 +21,7 @@ K1: Final = 1.2
 B: Final = 0.75
 
 
-def score_bm25(field: TextField, query: str | None) -> Scores:
+def score_bm25(field: TextField, query: str | None, poll: Poll = skip_poll) -> Scores:
     """The score of every row of a field, by place; zero for rows without a token of the query."""
     scores = np.zeros(field.starts[-1])
     wanted = sorted(set(analyze_text(query or "")))
@@ -28,6 +29,7 @@ def score_bm25(field: TextField, query: str | None) -> Scores:
         return scores
     documents, total = _compute_statistics(field)
     for token in wanted:
+        poll()
         places, frequencies, lengths = _collect_postings(field, token)
         if not len(places):
             continue

@@ -167,6 +167,14 @@ def _split_by_segment(
             yield segment, where, at[where] - start
 
 
+def take_vectors(field: VectorField, at: RowIndices) -> Matrix:
+    """The vectors at some places of a field."""
+    found = np.empty((len(at), field.segments[0].matrix.shape[1]), np.float32)
+    for segment, where, local in _split_by_segment(field, at):
+        found[where] = segment.matrix.take(local, axis=0)
+    return found
+
+
 def stream_nearest(
     asked: FieldRef,
     row_ids: RowIds,

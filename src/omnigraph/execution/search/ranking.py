@@ -30,12 +30,11 @@ from omnigraph.execution.search.scored_nodes import (
     select_least,
     sort_scores,
 )
+from omnigraph.execution.search.stored_vectors import FEW_VECTORS, fetch_vectors
 from omnigraph.execution.search.vector_metrics import Vector
-from omnigraph.execution.search.vector_segment import matrix_of
 from omnigraph.execution.sources.graph_source import DenseIds, Nodes, RowIndices
 from omnigraph.query.logical_plan import Rank
 from omnigraph.query.typed_tree import Bm25Score, NearestScore, RrfScore
-from omnigraph.rows.comparison import to_numpy
 from omnigraph.rows.evaluator import evaluate_constant, is_constant
 from omnigraph.rows.text_predicates import evaluate_option
 from omnigraph.schema.catalog import Property
@@ -45,9 +44,6 @@ if TYPE_CHECKING:
     from omnigraph.execution.execution_context import Embedder, ExecutionContext
 
 RRF_K: Final = 60
-
-# So few vectors are fetched one by one, unless all of them are in memory already.
-FEW_VECTORS: Final = 1_000
 
 # What a node costs while it is ranked: its row, its place, its score, and their order.
 _NODE_BYTES: Final = 48
@@ -198,10 +194,9 @@ class _NodeRanker:
         if query is None or not len(self.numbers):
             return make_empty()
         asked = self._make_field_ref(score.property)
-        field = field_cache_of(asked.view).get_texts(
-            asked, check=self.context.budget.check_interrupts
-        )
-        scores = score_bm25(field, query).astype(np.float32)
+        check = self.context.budget.check_interrupts
+        field = field_cache_of(asked.view).get_texts(asked, check=check)
+        scores = score_bm25(field, query, check).astype(np.float32)
         scores = scores.take(field.find_row_indices(self.nodes.fetch_row_ids(self.numbers)))
         found = np.flatnonzero(scores)
         kept = found[select_least(-scores[found], limit)]
@@ -226,10 +221,13 @@ class _NodeRanker:
     def _score_few(
         self, score: NearestScore, query: Vector, limit: int | None, search: VectorSearch
     ) -> ScoredNodes:
-        vectors = self.nodes.fetch_values(score.property, self.numbers)
-        known = np.flatnonzero(to_numpy(vectors.is_valid()))
-        matrix = matrix_of(vectors.drop_null())
-        distances = measure_rows(matrix, query, np.arange(len(known)), search)
+        asked, row_ids = (
+            self._make_field_ref(score.property),
+            self.nodes.fetch_row_ids(self.numbers),
+        )
+        vectors = fetch_vectors(asked, row_ids, search.check)
+        known = np.flatnonzero(vectors.is_known)
+        distances = measure_rows(vectors.matrix, query, np.arange(len(known)), search)
         return search.select(ScoredNodes(known, distances), limit)
 
     def _evaluate_query_vector(self, score: NearestScore) -> Vector | None:

@@ -11,11 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.execution.batch import Batch
+from omnigraph.execution.search.field_ref import FieldRef
 from omnigraph.execution.search.nearest_vectors import BLOCK_ROWS, VectorSearch
 from omnigraph.execution.search.scored_nodes import ScoredNodes
+from omnigraph.execution.search.stored_vectors import StoredVectors, fetch_vectors
 from omnigraph.execution.search.vector_metrics import Vector, measure_vectors
 from omnigraph.execution.search.vector_segment import Matrix, matrix_of
-from omnigraph.execution.sources.graph_source import RowIndices
+from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
 from omnigraph.query.typed_tree import Expr, NearestScore, PropertyValue
 from omnigraph.rows.comparison import flatten_chunks, to_numpy
 from omnigraph.rows.evaluator import evaluate
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 # From so many rows on with the same query, their vectors are searched together.
 _ROWS_PER_QUERY_MIN: Final = 64
+# Rows whose vectors are fetched together.
+_BLOCK_PAIRS: Final = 2**15
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +53,31 @@ class RowQueries:
 
 def find_row_queries(query: Expr, batch: Batch, context: ExecutionContext) -> RowQueries:
     """The vectors that rows have by an expression; those of one node are one."""
-    rows, of_rows = batch, np.arange(batch.num_rows)
-    if isinstance(query, PropertyValue) and query.variable in batch.nodes:
-        numbers, of_rows = np.unique(batch.nodes[query.variable], return_inverse=True)
-        rows = Batch(len(numbers), {query.variable: numbers})
-    vectors = flatten_chunks(evaluate(query, context.rows_of(rows), context.params))
-    is_known = to_numpy(vectors.is_valid())
-    places = np.where(is_known, np.cumsum(is_known) - 1, -1)
-    return RowQueries(matrix_of(vectors.drop_null()), places.take(of_rows))
+    if not isinstance(query, PropertyValue) or not _is_stored(query, context):
+        vectors = flatten_chunks(evaluate(query, context.rows_of(batch), context.params))
+        known = to_numpy(vectors.is_valid())
+        return RowQueries(matrix_of(vectors.drop_null()), np.where(known, np.cumsum(known) - 1, -1))
+    numbers, of_rows = np.unique(batch.nodes[query.variable], return_inverse=True)
+    # The number of a node that a row lacks is -1.
+    is_bound = numbers >= 0
+    found = _fetch_property(query, numbers[is_bound], context)
+    is_bound[is_bound] = found.is_known
+    places = np.where(is_bound, np.cumsum(is_bound) - 1, -1)
+    return RowQueries(found.matrix, places.take(of_rows))
+
+
+def _is_stored(query: PropertyValue, context: ExecutionContext) -> bool:
+    """Whether the property is one of nodes in a table, not a value that a stage carries."""
+    return context.nodes_of.get(query.variable, "") in context.view.catalog.nodes
+
+
+def _fetch_property(
+    value: PropertyValue, numbers: DenseIds, context: ExecutionContext
+) -> StoredVectors:
+    type_name = context.nodes_of[value.variable]
+    row_ids = context.source.get_nodes(type_name).fetch_row_ids(numbers)
+    asked = FieldRef(context.view, type_name, value.property)
+    return fetch_vectors(asked, row_ids, context.budget.check_interrupts)
 
 
 def measure_pairs(
@@ -71,16 +92,18 @@ def measure_pairs(
     search = VectorSearch(score.metric, context.budget.check_interrupts)
     asked = PropertyValue(score.variable, score.property, score.type)
     parts = [ScoredNodes(np.empty(0, np.int64), np.empty(0, np.float32))]
-    for start in range(0, batch.num_rows, BLOCK_ROWS):
+    numbers = batch.nodes[score.variable]
+    both = np.flatnonzero((queries.of_rows >= 0) & (numbers >= 0))
+    for start in range(0, len(both), _BLOCK_PAIRS):
         search.check()
-        rows = np.arange(start, min(start + BLOCK_ROWS, batch.num_rows))
-        rows = rows[queries.of_rows[rows] >= 0]
-        values = evaluate(asked, context.rows_of(batch.take(rows)), context.params)
-        vectors = flatten_chunks(values)
-        rows = rows[to_numpy(vectors.is_valid())]
-        there = queries.matrix[queries.of_rows[rows]].astype(np.float64)
-        parts.append(
-            ScoredNodes(rows, measure_vectors(score.metric, matrix_of(vectors.drop_null()), there))
-        )
+        rows = both[start : start + _BLOCK_PAIRS]
+        found = _fetch_property(asked, numbers.take(rows), context)
+        rows = rows[found.is_known]
+        for at in range(0, len(rows), BLOCK_ROWS):
+            search.check()
+            here = rows[at : at + BLOCK_ROWS]
+            there = queries.matrix[queries.of_rows[here]].astype(np.float64)
+            near = measure_vectors(score.metric, found.matrix[at : at + BLOCK_ROWS], there)
+            parts.append(ScoredNodes(here, near))
     indices, scores = map(np.concatenate, zip(*parts, strict=True))
     return search.select(ScoredNodes(indices, scores), limit)

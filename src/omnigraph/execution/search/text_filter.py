@@ -18,7 +18,7 @@ from omnigraph.execution.search.text_segment import NO_TEXT, TextSegment
 from omnigraph.execution.sources.graph_source import DenseIds, Nodes
 from omnigraph.query.ast import TextFunction
 from omnigraph.query.typed_tree import Expr, TextMatch
-from omnigraph.rows.comparison import to_numpy
+from omnigraph.rows.comparison import Poll, skip_poll, to_numpy
 from omnigraph.rows.evaluator import Params, evaluate_constant, poll_of
 from omnigraph.rows.pushdown import iter_conjuncts
 from omnigraph.rows.text_search import TextQuery, match_texts, read_text_query
@@ -29,29 +29,32 @@ from omnigraph.rows.vocabulary import ABSENT
 FEW_TEXTS: Final = 1_000
 # And so is a small part of all of them: to make the field would take many times as long.
 SMALL_SHARE: Final = 0.1
+# So many texts that may have a phrase are read at once.
+_PHRASE_TEXTS: Final = 2**16
 
 
-def match_rows(field: TextField, query: TextQuery) -> Mask:
+def match_rows(field: TextField, query: TextQuery, poll: Poll = skip_poll) -> Mask:
     """Which rows satisfy a predicate, by place; of a phrase, which have all of its words."""
     if query.function is TextFunction.PREFIX:
         return _find_prefixed(field, query.prefix)
     tokens = query.tokens
     if query.function in (TextFunction.ALL_WORDS, TextFunction.PHRASE):
-        parts = (_find_near(field, [token], 0) for token in tokens)
-        return reduce(np.logical_and, parts) if tokens else _find_near(field, [], 0)
-    return _find_near(field, tokens, query.edits)
+        parts = (_find_near(field, [token], 0, poll) for token in tokens)
+        return reduce(np.logical_and, parts) if tokens else _find_near(field, [], 0, poll)
+    return _find_near(field, tokens, query.edits, poll)
 
 
-def _find_near(field: TextField, wanted: list[str], edits: int) -> Mask:
+def _find_near(field: TextField, wanted: list[str], edits: int, poll: Poll) -> Mask:
     """The rows with a token within so many edits of one of some others."""
 
     def find_codes(segment: TextSegment) -> Iterable[int]:
         if edits:
-            return map(int, segment.vocabulary.find_near(wanted, edits))
+            return map(int, segment.vocabulary.find_near(wanted, edits, poll))
         return [code for code in map(segment.vocabulary.find_code, wanted) if code != ABSENT]
 
     found = np.zeros(field.starts[-1], np.bool_)
     for start, segment in zip(field.starts, field.segments, strict=False):
+        poll()
         found[segment.find_rows_with(find_codes(segment)) + np.int64(start)] = True
     return found
 
@@ -79,7 +82,7 @@ def search_rows(asked: FieldRef, query: TextQuery, params: Params, *, row_ids: R
         return pa.nulls(len(row_ids), pa.bool_())
     # A row that the version does not have any more has no place.
     mask = is_null.take(places) | (places < 0)
-    return pa.array(match_rows(field, query).take(places), mask=mask)
+    return pa.array(match_rows(field, query, poll_of(params)).take(places), mask=mask)
 
 
 def search_nodes(
@@ -94,10 +97,13 @@ def search_nodes(
     found = search_rows(asked, query, params, row_ids=nodes.fetch_row_ids(numbers))
     if query.function is not TextFunction.PHRASE:
         return found
-    is_found = to_numpy(found).copy()
-    at = np.flatnonzero(is_found)
-    texts = nodes.fetch_values(match.property, numbers[at])
-    is_found[at] = to_numpy(match_texts(texts, query, poll_of(params)))
+    is_found, poll = to_numpy(found).copy(), poll_of(params)
+    candidates = np.flatnonzero(is_found)
+    for start in range(0, len(candidates), _PHRASE_TEXTS):
+        poll()
+        at = candidates[start : start + _PHRASE_TEXTS]
+        texts = nodes.fetch_values(match.property, numbers[at])
+        is_found[at] = to_numpy(match_texts(texts, query, poll))
     return pa.array(is_found, mask=to_numpy(found.is_null()))
 
 
@@ -155,7 +161,7 @@ def _read_indexed_query(
 def _find_matching_rows(asked: FieldRef, query: TextQuery, params: Params) -> RowIds:
     asked = _choose_words(asked, query)
     field = field_cache_of(asked.view).get_texts(asked, check=poll_of(params))
-    found = match_rows(field, query)
+    found = match_rows(field, query, poll_of(params))
     parts = [
         segment.row_ids[found[start:stop] if alive is None else found[start:stop] & alive]
         for segment, alive, start, stop in zip(

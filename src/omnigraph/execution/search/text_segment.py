@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from omnigraph.execution.search.field_index import Integers, Mask, RowIds
 from omnigraph.rows.comparison import Values, to_numpy
+from omnigraph.rows.stoppable_call import call_stoppably
 from omnigraph.rows.text_analysis import Analyzer, Codes, analyze_text, tokenize_texts
 from omnigraph.rows.vocabulary import Vocabulary
 
@@ -92,7 +93,8 @@ def build_text_segment(
     codes = np.empty(len(order), np.int64)
     codes[order.to_numpy()] = np.arange(len(order))
     keys = codes.take(tokens.codes) * len(row_ids) + tokens.texts
-    keys.sort()
+    keys = call_stoppably(lambda: np.sort(keys), check, nbytes=keys.nbytes)
+    check()
     firsts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else keys
     frequencies = np.diff(np.append(firsts, len(keys))).astype(np.int32)
     vocabulary = Vocabulary(pa.array(tokens.vocabulary, pa.utf8()).take(order))

@@ -15,6 +15,7 @@ import pyarrow as pa
 from omnigraph.execution.search.field_index import Mask, RowIds
 from omnigraph.execution.search.vector_sketch import BackgroundSketch, Sketch, estimate_sketch_bytes
 from omnigraph.rows.comparison import Values, flatten_chunks, to_numpy
+from omnigraph.rows.stoppable_call import call_stoppably
 
 Matrix: TypeAlias = npt.NDArray[np.float32]
 
@@ -61,8 +62,7 @@ def build_vector_segment(
     row_ids: RowIds, vectors: Values, *, check: Callable[[], None] = lambda: None
 ) -> VectorSegment:
     """The segment of vectors, whose row ids are ascending."""
-    known = flatten_chunks(vectors)
-    check()
+    known = call_stoppably(lambda: flatten_chunks(vectors), check, nbytes=vectors.nbytes)
     if not known.null_count:
         return _build_segment(row_ids, matrix_of(known), np.empty(0, np.uint64), check)
     has_vector = to_numpy(known.is_valid())

@@ -9,10 +9,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.rows.comparison import flatten_chunks
+from omnigraph.rows.comparison import Poll, flatten_chunks
 from omnigraph.rows.kernels.function_call import FunctionCall
 from omnigraph.rows.kernels.text_kernels import find_constant
 from omnigraph.rows.text_analysis import (
+    RUNS_PER_CHECK,
     WORD,
     analyze_text,
     offsets_of,
@@ -47,7 +48,7 @@ def mark_texts(call: FunctionCall) -> pa.Array:
     for block in split_blocks(texts):
         call.poll()
         known = block.fill_null("")
-        words = _find_words(known, wanted)
+        words = _find_words(known, wanted, call.poll)
         call.require_room(int(np.count_nonzero(words.is_hit)) * len("".join(marks).encode()))
         starts, ends = _choose_windows(known, words, words_max)
         found.append(_mark_words(known, words, (starts, ends), marks))
@@ -55,11 +56,13 @@ def mark_texts(call: FunctionCall) -> pa.Array:
     return pc.if_else(texts.is_valid(), marked, pa.scalar(None, pa.utf8()))
 
 
-def _find_words(texts: pa.Array, wanted: frozenset[str]) -> _Words:
+def _find_words(texts: pa.Array, wanted: frozenset[str], poll: Poll) -> _Words:
     """The words of texts; each distinct run of letters is analysed once."""
     runs = split_runs(texts)
     counts, parts = [], []
-    for run in runs.texts.dictionary.to_pylist():
+    for number, run in enumerate(runs.texts.dictionary.to_pylist()):
+        if not number % RUNS_PER_CHECK:
+            poll()
         own = list(WORD.finditer(run))
         counts.append(len(own))
         parts += [
