@@ -128,9 +128,8 @@ def _peers(nodes: int, starts: Ends, ends: Ends) -> dict[str, Work]:
     simple = graph.to_undirected(multigraph=False)
     simple.remove_edges_from([(each, each) for each in range(nodes) if simple.has_edge(each, each)])
     return {
-        "pagerank": lambda: rx.pagerank(
-            graph, alpha=_DAMPING, tol=_TOLERANCE, max_iter=200, weight_fn=float
-        ),
+        # Without a function of Python for each edge, which all weigh 1.
+        "pagerank": lambda: rx.pagerank(graph, alpha=_DAMPING, tol=_TOLERANCE, max_iter=200),
         "components": lambda: rx.weakly_connected_components(graph),
         "components, strong": lambda: rx.strongly_connected_components(graph),
         "cores": lambda: rx.core_number(simple),
