@@ -106,10 +106,10 @@ WITH RECURSIVE part(code) AS (
 SELECT t.name FROM part JOIN topic t ON t.code = part.code ORDER BY t.name;
 
 -- distance
-WITH RECURSIVE both(a, b) AS (SELECT src, dst FROM cites UNION SELECT dst, src FROM cites),
+WITH RECURSIVE linked(a, b) AS (SELECT src, dst FROM cites UNION SELECT dst, src FROM cites),
 reached(doi, hops) AS (
-  SELECT b, 1 FROM both WHERE a = $x
-  UNION SELECT b, hops + 1 FROM reached JOIN both ON a = doi WHERE hops < 8
+  SELECT b, 1 FROM linked WHERE a = $x
+  UNION SELECT b, hops + 1 FROM reached JOIN linked ON a = doi WHERE hops < 8
 )
 SELECT min(hops) FROM reached WHERE doi = $y;
 
@@ -121,12 +121,13 @@ WITH RECURSIVE ways(doi, way) AS (
 SELECT way FROM ways WHERE doi = $y ORDER BY len(way), way LIMIT 1;
 
 -- co_author_steps
-WITH RECURSIVE both(a, b) AS (SELECT src, dst FROM wrote UNION SELECT dst, src FROM wrote),
-reached(id, hops) AS (
-  SELECT b, 1 FROM both WHERE a = $x
-  UNION SELECT b, hops + 1 FROM reached JOIN both ON a = id WHERE hops < 8
+WITH RECURSIVE linked(a, b) AS (SELECT src, dst FROM wrote UNION SELECT dst, src FROM wrote),
+ways(id, way) AS (
+  SELECT $x, [$x] UNION ALL
+  SELECT b, list_append(way, b) FROM ways JOIN linked ON a = id
+  WHERE len(way) < 5 AND NOT list_contains(way, b)
 )
-SELECT min(hops) // 2 FROM reached WHERE id = $y;
+SELECT (len(way) - 1) // 2, way FROM ways WHERE id = $y ORDER BY len(way), way LIMIT 1;
 
 -- future_co_authors
 SELECT c.name, count(DISTINCT b.src) AS through
