@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 import omnigraph
+from omnigraph.ids import generate_ulid
+from omnigraph.pipelines.ledger.run_ledger import SUCCEEDED, Ledger, TargetRun, encode_target
 
 ACTORS: Final = ("ada", "cyd", "dan")
 SCHEMA: Final = """\
@@ -55,7 +61,29 @@ def create_graph(path: Path) -> str:
         review.load([knows], mode="append", message="Zoe knows the founder")
         review.mutate(RETITLE, params={"handle": "p001", "title": "Lead"}, message="a new lead")
         main.mutate(RETITLE, params={"handle": "p001", "title": "Head"}, message="a new head")
+    record_run(path)
     return str(path)
+
+
+def record_run(path: Path) -> None:
+    """A run of a pipeline that left a record out, as such a run writes it."""
+    rejects = path.parent / f"rejects-{generate_ulid()}.parquet"
+    row = {"place": "people.csv line 3", "file": "people.csv", "number": 3, "type": "Person"}
+    row |= {"id": "p9", "property": "level", "rule": "enum", "reason": "'boss' is not a level"}
+    pq.write_table(pa.Table.from_pylist([row | {"raw": '{"level": "boss"}'}]), rejects)
+    ledger = Ledger.open(str(path), "crm")
+    target = TargetRun("team/main", "team", "main", "k", SUCCEEDED, rows_read=61, rejected=1)
+    target = replace(target, entities={"Person": PEOPLE}, rejects=str(rejects))
+    log = ledger.start_run(
+        {
+            "slot": "2026-11-19",
+            "digest": "d",
+            "trigger": "manual",
+            "targets": [encode_target(target)],
+        }
+    )
+    log.record_target(target)
+    log.add_event("finished", {"status": SUCCEEDED})
 
 
 def _iter_records() -> list[dict[str, object]]:

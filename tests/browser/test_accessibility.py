@@ -23,6 +23,7 @@ PAGES: Final = (
     "/merge?source=review",
     "/schema",
     "/stored",
+    "/pipelines",
     "/upkeep",
 )
 SERIOUS: Final = {"serious", "critical"}

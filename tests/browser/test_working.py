@@ -115,3 +115,12 @@ def test_a_change_of_the_schema_is_planned(page: Page) -> None:
     page.get_by_role("button", name="Plan the change").click()
     expect(page.get_by_text("add type")).to_be_visible()
     expect(page.get_by_role("button", name="Apply to main")).to_be_enabled()
+
+
+def test_a_run_of_a_pipeline_shows_what_it_left_out(page: Page) -> None:
+    page.goto("/ui/graphs/team/pipelines")
+    page.get_by_role("link", name="crm").click()
+    expect(page.get_by_text("Person 60")).to_be_visible()
+    rejected = page.get_by_role("region", name="Rejected records")
+    expect(rejected).to_contain_text("'boss' is not a level")
+    expect(rejected).to_contain_text("people.csv line 3")

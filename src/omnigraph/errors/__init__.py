@@ -71,6 +71,7 @@
     ├── PolicyDeniedError             no rule of the policy allows an act; carries its actor
     ├── PolicyFailedError             a policy cannot be compiled or evaluated
     ├── PipelineNotFoundError         no pipeline of that name is defined
+    ├── PipelineRunNotFoundError      no run of that id is in the ledger
     ├── SecretMissingError            a value that a pipeline takes from the environment is not set
     ├── SourceFailedError             a source of a pipeline cannot be read now
     ├── SourceRefusedError            a source of a pipeline does not hold what its definition says
@@ -127,6 +128,7 @@ from omnigraph.errors.pipeline_errors import (
     ExpectationFailedError,
     PipelineInvalidError,
     PipelineNotFoundError,
+    PipelineRunNotFoundError,
     RunFailedError,
     RunFencedError,
     SecretMissingError,
@@ -258,6 +260,7 @@ __all__ = [
     "ParameterError",
     "PipelineInvalidError",
     "PipelineNotFoundError",
+    "PipelineRunNotFoundError",
     "PolicyDeniedError",
     "PolicyFailedError",
     "PolicyInvalidError",

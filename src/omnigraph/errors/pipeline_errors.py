@@ -25,6 +25,12 @@ class PipelineNotFoundError(OmnigraphError):
         self.name = name
 
 
+class PipelineRunNotFoundError(OmnigraphError):
+    """No run of that id is in the ledger, or it has no such target."""
+
+    code = "pipeline_run_not_found"
+
+
 class SecretMissingError(OmnigraphError):
     """A value that a definition takes from the environment is not set; `names` are its names."""
 

@@ -8,6 +8,7 @@ from typing import Final
 from omnigraph.server import (
     blob_routes,
     change_routes,
+    pipeline_routes,
     query_routes,
     service_routes,
     stored_query_routes,
@@ -112,6 +113,9 @@ _BINDINGS: Final = {
     ),
     "cluster_listCommits": Binding(query_routes.list_commits),
     "cluster_getCommit": Binding(query_routes.get_commit),
+    "cluster_listPipelineRuns": Binding(pipeline_routes.list_runs),
+    "cluster_getPipelineRun": Binding(pipeline_routes.get_run),
+    "cluster_listRejectedRecords": Binding(pipeline_routes.list_rejects),
     "cluster_getCommitChanges": Binding(change_routes.get_commit_changes),
     "cluster_diffStates": Binding(change_routes.diff_states, Lane.STREAM, is_bounded=True),
     "cluster_getHistory": Binding(change_routes.get_history, Lane.STREAM, is_bounded=True),

@@ -268,6 +268,20 @@ class FeedQuery(ChangesQuery):
     start: str | None = None
 
 
+class RunListQuery(ClosedRequest):
+    """Which runs of pipelines are listed."""
+
+    pipeline: str | None = None
+    limit: int | None = Field(None, ge=1)
+
+
+class RejectedRecordsQuery(ClosedRequest):
+    """Of which target of a run the rejected records are wanted, and how many."""
+
+    target: str
+    limit: int | None = Field(None, ge=1)
+
+
 class ImageQuery(StateQuery):
     """One entity; without a kind, a node type wins over an edge type of its name."""
 

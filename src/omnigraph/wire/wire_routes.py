@@ -9,6 +9,7 @@ from typing import Final
 
 from omnigraph.wire import wire_answers as answers
 from omnigraph.wire import wire_changes as changes
+from omnigraph.wire import wire_pipelines as pipelines
 from omnigraph.wire import wire_requests as requests
 from omnigraph.wire import wire_schema as schemas
 from omnigraph.wire.protocol_names import ARROW, BYTES, IF_COMMIT_HEADER, JSON, LINES
@@ -262,6 +263,28 @@ def _list_history_routes() -> Iterator[RouteSpec]:
     )  # fmt: skip
 
 
+def _list_pipeline_routes() -> Iterator[RouteSpec]:
+    yield RouteSpec(
+        "cluster_listPipelineRuns", "GET", "/pipelines/runs", "pipelines",
+        "The newest runs of the pipelines whose ledger is in the graph.",
+        query=requests.RunListQuery, answers=(pipelines.PipelineRunListOutput,),
+    )  # fmt: skip
+    run = RouteSpec(
+        "cluster_getPipelineRun", "GET", "/pipelines/{pipeline}/runs/{run_id}", "pipelines",
+        "A run of a pipeline, with what became of each target.",
+        answers=(pipelines.PipelineRunOutput,),
+    )  # fmt: skip
+    yield run
+    yield replace(
+        run,
+        operation="cluster_listRejectedRecords",
+        path=f"{run.path}/rejects",
+        summary="The first records that a run left out of a target, with reasons.",
+        query=requests.RejectedRecordsQuery,
+        answers=(pipelines.RejectedRecordsOutput,),
+    )
+
+
 def _list_change_routes() -> Iterator[RouteSpec]:
     yield RouteSpec(
         "cluster_getCommitChanges", "GET", "/commits/{commit_id}/changes", "changes",
@@ -327,6 +350,7 @@ def _list_routes() -> Iterator[RouteSpec]:
         _list_write_routes,
         _list_branch_routes,
         _list_history_routes,
+        _list_pipeline_routes,
         _list_change_routes,
         _list_old_routes,
     )

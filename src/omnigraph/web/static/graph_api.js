@@ -35,6 +35,15 @@ export function createGraphApi(graph) {
     listStoredQueries: (signal) => get("/queries", {}, signal),
     invoke: (name, body) => post(`/queries/${encodeURIComponent(name)}`, body),
     listIndexes: (branch, signal) => get("/indexes", { branch }, signal),
+    listRuns: (signal) => get("/pipelines/runs", {}, signal),
+    readRun: (pipeline, id, signal) =>
+      get(`/pipelines/${encodeURIComponent(pipeline)}/runs/${encodeURIComponent(id)}`, {}, signal),
+    readRejected: (pipeline, id, target, signal) =>
+      get(
+        `/pipelines/${encodeURIComponent(pipeline)}/runs/${encodeURIComponent(id)}/rejects`,
+        { target },
+        signal,
+      ),
     readSnapshot: (state, signal) => get("/snapshot", state, signal),
   };
 }

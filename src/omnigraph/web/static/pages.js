@@ -71,6 +71,13 @@ export const PAGES = [
     load: () => import("./pages/stored_page.js"),
   },
   {
+    name: "pipelines",
+    title: "Pipelines",
+    icon: "pipelines",
+    key: "p",
+    load: () => import("./pages/pipelines_page.js"),
+  },
+  {
     name: "upkeep",
     title: "Upkeep",
     icon: "upkeep",
