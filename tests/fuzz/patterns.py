@@ -293,6 +293,8 @@ class Patterns:
         selector = self.pen.one_of(("", "", "shortest ", "all shortest "))
         least = self.pen.one_of((1, 1, 0, 2))
         most = "" if self.pen.chance(40) else self.pen.number(least, 4)
+        if isinstance(most, int) and most < 4 and self.pen.chance(30):
+            selector = "all "
         edges = self._path_edges(step, is_forward=step.source == start_type)
         text = f"path ${path} = {selector}${start} {edges}{{{least},{most}}} ${end}"
         texts = (f"${start}: {start_type}", f"${end}: {other_type}", text)

@@ -1,12 +1,14 @@
 """Shortest paths: walks from a node, a hop at a time, each as a list of edges."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from model.expressions import Entity, Row
 from model.store import Store
 from omnigraph.errors import ResourceLimitError
 from omnigraph.query import logical_plan as plan
+from omnigraph.query.ast import PathSelector
 
 # The type and the id of a node.
 Node = tuple[str, str]
@@ -36,7 +38,8 @@ def expand(graph: Store, op: plan.PathExpand, row: Row, work: Work) -> Iterator[
     """What a row is given: a path, its length, its rank and the node that it leads to."""
     if None in (row[op.source], row.get(op.target, "")):
         return
-    found = shortest_walks(graph, op, (op.source_type, row[op.source]["@id"]), work)
+    find = simple_walks if op.selector is PathSelector.ALL else shortest_walks
+    found = find(graph, op, (op.source_type, row[op.source]["@id"]), work)
     for (name, id_), walks in found.items():
         is_wanted = name == op.target_type and (
             not op.target_is_bound or row[op.target]["@id"] == id_
@@ -72,6 +75,22 @@ def shortest_walks(
         }
         frontier = [walk for walks in reached.values() for walk in walks]
     return found
+
+
+def simple_walks(
+    graph: Store, op: plan.PathExpand, start: Node, work: Work
+) -> dict[Node, list[Walk]]:
+    """The walks from a node that meet none twice, within the bounds; back to it as above."""
+    found = {
+        start: shortest_walks(graph, replace(op, maximum=min(op.maximum, 1)), start, work)[start]
+    }
+    frontier = [Walk((start,), ())]
+    for length in range(1, op.maximum + 1):
+        longer = (each for walk in frontier for each in _hops(graph, op, walk, work))
+        frontier = [walk for walk in longer if walk.nodes[-1] not in walk.nodes[:-1]]
+        for walk in frontier if length >= op.minimum else ():
+            found.setdefault(walk.nodes[-1], []).append(walk)
+    return {node: sorted(walks, key=lambda walk: walk.edges) for node, walks in found.items()}
 
 
 def _hops(graph: Store, op: plan.PathExpand, walk: Walk, work: Work) -> Iterator[Walk]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from omnigraph.query.ast import AggregateFunction, CompareOp, SetOperator
+from omnigraph.query.ast import AggregateFunction, CompareOp, PathSelector, SetOperator
 from omnigraph.query.typed_reads import Column, EdgeStep, OrderKey, PathStep
 from omnigraph.query.typed_table_calls import TableCall, TableVariable
 from omnigraph.query.typed_tree import (
@@ -203,7 +203,7 @@ class PathExpand:
 
     Unless `target_is_bound`, that is each node of its type that paths lead to. `variable` is the
     path, `length` the number of its edges, and `rank` its place among those of the same ends. The
-    meaning of steps, bounds and `is_all` is that of `typed_reads.PathMatch`.
+    meaning of steps, bounds and selector is that of `typed_reads.PathMatch`.
     """
 
     input: Operator
@@ -216,10 +216,15 @@ class PathExpand:
     target_type: str
     steps: tuple[PathStep, ...]
     type: PathObject
-    is_all: bool = False
+    selector: PathSelector = PathSelector.SHORTEST
     minimum: int = 1
     maximum: int = 1
     target_is_bound: bool = True
+
+    @property
+    def is_all(self) -> bool:
+        """Whether there may be several between two nodes."""
+        return self.selector is not PathSelector.SHORTEST
 
 
 @dataclass(frozen=True, slots=True)

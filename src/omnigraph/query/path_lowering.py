@@ -48,7 +48,7 @@ def lower_path(path: PathMatch, resolve_name: Callable[[str], str]) -> PathExpan
         target_type=path.target_type,
         steps=path.steps,
         type=path.type,
-        is_all=path.is_all,
+        selector=path.selector,
         minimum=path.minimum,
         maximum=path.maximum,
     )

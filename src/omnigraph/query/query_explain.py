@@ -226,7 +226,7 @@ def _format_path(path: PathExpand) -> str:
         name = each.edge_type
         shown = f"<-{name}" if each.is_reversed else f"{name}->"
         names[name] = f"<{name}>" if name in names else shown
-    selector = "all shortest " if path.is_all else ""
+    selector = f"{path.selector} " if path.is_all else ""
     steps = " | ".join(names.values()) or "nothing"
     edges = f"[{steps}{_format_bounds(path)}]"
     target = f"${path.target}" + ("" if path.target_is_bound else f": {path.target_type}")

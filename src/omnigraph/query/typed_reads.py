@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from omnigraph.lang.tree_nodes import tree_node
-from omnigraph.query.ast import AggregateFunction, CompareOp, SetOperator
+from omnigraph.query.ast import AggregateFunction, CompareOp, PathSelector, SetOperator
 from omnigraph.query.typed_table_calls import TableCall, TableVariable
 from omnigraph.query.typed_tree import (
     AggregateValue,
@@ -166,10 +166,10 @@ class PathStep:
 
 @tree_node(frozen=True, slots=True)
 class PathMatch:
-    """A variable with a shortest path between two nodes, or with each of them.
+    """A variable with a shortest path between two nodes, with each of them, or with any path.
 
-    Ties are decided by the edges on the way, by type and id. A path from a node to itself has no
-    edge, or is a single loop.
+    Ties are decided by the edges on the way, by type and id. No path has a node twice, but that one
+    from a node to itself may be a single loop, if it may not be without an edge.
     """
 
     variable: str
@@ -179,9 +179,14 @@ class PathMatch:
     target_type: str
     steps: tuple[PathStep, ...]
     type: PathObject
-    is_all: bool = False
+    selector: PathSelector = PathSelector.SHORTEST
     minimum: int = 1
     maximum: int = 1
+
+    @property
+    def is_all(self) -> bool:
+        """Whether there may be several between two nodes."""
+        return self.selector is not PathSelector.SHORTEST
 
 
 Clause = (

@@ -17,6 +17,7 @@ from omnigraph.execution.batch import (
     prune_variables,
 )
 from omnigraph.execution.execution_context import ExecutionContext
+from omnigraph.execution.operators.path_enumeration import PathEnds, enumerate_paths, rank_paths
 from omnigraph.execution.operators.path_search import (
     Depths,
     Meeting,
@@ -34,7 +35,9 @@ from omnigraph.execution.operators.path_tracing import (
 from omnigraph.execution.operators.path_walks import PathWalks, States
 from omnigraph.execution.sorted_arrays import expand_runs, find_distinct, pack_pairs, unpack_pairs
 from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
+from omnigraph.query.ast import PathSelector
 from omnigraph.query.logical_plan import PathExpand
+from omnigraph.rows.path_columns import split_lists
 
 # From so many pairs for each end on one side, a search around those ends costs less.
 _PAIRS_PER_END: Final = 32
@@ -133,6 +136,8 @@ class PathOperator:
         """The nodes within the bounds of each start, as pairs by start, and the paths to them."""
         op, walks = self._op, self._walks
         states = walks.make_states(np.arange(len(starts)), op.source_type, starts)
+        if op.selector is PathSelector.ALL:
+            return self._enumerate_around(states, starts)
         total = sum(self._context.source.get_nodes(name).count for name in walks.node_types)
         at_once = max(_STATES_AT_ONCE // max(total, 1), 1)
         owners = [np.zeros(0, np.int64)]
@@ -151,12 +156,42 @@ class PathOperator:
             owners.append(own + first)
             ends.append(walks.numbers_of(meeting.states))
             pairs += len(own)
+        return self._add_closed(starts, owners, ends, parts)
+
+    def _add_closed(
+        self,
+        starts: DenseIds,
+        owners: list[RowIndices],
+        ends: list[DenseIds],
+        parts: list[_Found],
+    ) -> tuple[RowIndices, DenseIds, _Found]:
+        """All pairs by start, also those of a start and itself, and their paths."""
+        op, own = self._op, np.arange(len(starts))
         if op.source_type == op.target_type and op.minimum <= 1:
-            own = np.arange(len(starts))
-            parts.append(self._find_closed(own + pairs, starts))
+            parts.append(self._find_closed(own + sum(map(len, owners)), starts))
             owners.append(own)
             ends.append(starts)
         return _sort_by_owner(np.concatenate(owners), np.concatenate(ends), _join_found(parts))
+
+    def _enumerate_around(
+        self, states: States, starts: DenseIds
+    ) -> tuple[RowIndices, DenseIds, _Found]:
+        """Every path from starts, as a pair of its own."""
+        op, walks = self._op, self._walks
+        ends = PathEnds(None, op.target_type)
+        found, reached = enumerate_paths(walks, states, ends, (max(op.minimum, 1), op.maximum))
+        owners, numbers = found.pairs, walks.numbers_of(reached)
+        groups = np.unique(pack_pairs(owners, numbers), return_inverse=True)[1]
+        every = np.arange(len(owners))
+        paths = self._rank_all(replace(found, pairs=every), groups)
+        return self._add_closed(starts, [owners], [numbers], [paths])
+
+    def _rank_all(self, paths: FoundPaths, groups: RowIndices) -> _Found:
+        """Paths with their places among those of their group, if anything asks for them."""
+        is_ranked = self._kept is None or self._op.rank in self._kept
+        ranks = rank_paths(self._walks, paths, groups) if is_ranked else np.zeros_like(groups)
+        lengths = split_lists(paths.lists)[1] // 2
+        return _Found(paths.pairs, lengths, ranks, paths.lists)
 
     def _search_around(self, starts: States) -> Meeting:
         """Each node of the type of the target around starts, as a pair with its start."""
@@ -184,6 +219,11 @@ class PathOperator:
         places = np.arange(len(apart))
         starts = walks.make_states(places, op.source_type, sources.take(apart))
         ends = walks.make_states(places, op.target_type, targets.take(apart))
+        if op.selector is PathSelector.ALL:
+            bounds = (max(op.minimum, 1), op.maximum)
+            every, _ = enumerate_paths(walks, starts, PathEnds(ends, op.target_type), bounds)
+            parts.append(self._rank_all(replace(every, pairs=apart.take(every.pairs)), every.pairs))
+            return _join_found(parts)
         counts = [len(np.unique(walks.nodes_of(each))) for each in (starts, ends)]
         side = int(counts[1] < counts[0])
         is_one_sided = _PAIRS_PER_END * counts[side] <= len(apart)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.execution.operators.path_search import Depths, Meeting, Sphere
@@ -38,7 +39,7 @@ def trace_paths(walks: PathWalks, sources: States, meeting: Meeting, *, is_all: 
     """The first shortest path of each pair that has one, or all of them."""
     layers = _find_layers(walks, meeting)
     pairs = np.flatnonzero(meeting.distances >= 0)
-    rows = _Rows(walks, sources.take(pairs), pairs)
+    rows = WalkedPaths(walks, sources.take(pairs), pairs)
     parts: list[FoundPaths] = []
     distances = meeting.distances.take(pairs)
     depth = 0
@@ -54,12 +55,12 @@ def trace_paths(walks: PathWalks, sources: States, meeting: Meeting, *, is_all: 
         rows = rows.extend(at, walked)
         distances = distances.take(at)
         depth += 1
-    return _join_paths(parts)
+    return join_paths(parts)
 
 
 def make_single_paths(walks: PathWalks, states: States, walked: Walked | None) -> FoundPaths:
     """Paths that stay where they start: without an edge, or over the loops that were walked."""
-    rows = _Rows(walks, states, walks.places_of(states))
+    rows = WalkedPaths(walks, states, walks.places_of(states))
     if walked is not None:
         rows = rows.extend(walked.parents, walked)
     return rows.collect(np.arange(len(rows.states)))
@@ -101,8 +102,8 @@ def _follow_shell(
     return found[is_near], wanted[is_near]
 
 
-class _Rows:
-    """Paths that are being walked, all of one length; `parents` leads back through their steps."""
+class WalkedPaths:
+    """Paths that are being walked, all of one length."""
 
     def __init__(self, walks: PathWalks, states: States, pairs: RowIndices) -> None:
         self.walks = walks
@@ -111,13 +112,27 @@ class _Rows:
         # The nodes and edges on the way, a column each.
         self.columns = [walks.nodes_of(states)]
 
-    def extend(self, at: RowIndices, walked: Walked) -> _Rows:
+    def extend(self, at: RowIndices, walked: Walked) -> WalkedPaths:
         """Some of the paths with one more edge."""
         columns = len(self.columns) + 2
         self.walks.budget.require_memory(len(at) * (_STEP_BYTES + 8 * columns))
-        rows = _Rows(self.walks, walked.states, self.pairs.take(at))
+        rows = WalkedPaths(self.walks, walked.states, self.pairs.take(at))
         edges = (walked.types.astype(np.int64) << _EDGE_BITS) | walked.edges
         rows.columns = [*(each.take(at) for each in self.columns), edges, rows.columns[0]]
+        return rows
+
+    def find_unmet(self, walked: Walked) -> npt.NDArray[np.bool_]:
+        """Which edges lead to a node that their path has not met."""
+        ahead = self.walks.nodes_of(walked.states)
+        is_unmet = np.ones(len(ahead), np.bool_)
+        for nodes in self.columns[::2]:
+            is_unmet &= nodes.take(walked.parents) != ahead
+        return is_unmet
+
+    def select(self, at: RowIndices) -> WalkedPaths:
+        """Some of the paths."""
+        rows = WalkedPaths(self.walks, self.states.take(at), self.pairs.take(at))
+        rows.columns = [each.take(at) for each in self.columns]
         return rows
 
     def collect(self, at: RowIndices) -> FoundPaths:
@@ -129,7 +144,7 @@ class _Rows:
         return FoundPaths(self.pairs.take(at), lists)
 
 
-def _join_paths(parts: list[FoundPaths]) -> FoundPaths:
+def join_paths(parts: list[FoundPaths]) -> FoundPaths:
     """Paths of several lengths, in the order of their pairs."""
     if not parts:
         return FoundPaths(np.zeros(0, np.int64), pa.array([], pa.list_(pa.int64())))

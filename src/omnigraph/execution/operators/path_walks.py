@@ -12,12 +12,16 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.traversal_hops import PAIR_BYTES, DirectedEdges
 from omnigraph.execution.sorted_arrays import is_among, sort_distinct_pairs, split_by_counts
 from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
 from omnigraph.query.logical_plan import PathExpand
+from omnigraph.query.typed_tree import PathPart
+from omnigraph.rows.comparison import flatten_chunks
+from omnigraph.rows.path_columns import select_path_part, split_lists
 
 # A place, a type and a node in 64 bits.
 States: TypeAlias = npt.NDArray[np.int64]
@@ -174,6 +178,16 @@ class PathWalks:
             ranks[at] = edges.rank_ids(walked.edges.take(at))
         order: RowIndices = np.lexsort((ranks, walked.types, walked.parents))
         return order
+
+    def list_edge_ranks(self, lists: pa.ListArray) -> tuple[RowIndices, RowIndices]:
+        """The edges of paths as integers that compare by type and id, and how many each has."""
+        items, lengths = split_lists(flatten_chunks(select_path_part(lists, PathPart.EDGES)))
+        types, edges = items >> _NODE_BITS, self.numbers_of(items)
+        ranks = np.zeros(len(items), np.int64)
+        for code, known in enumerate(self._edges):
+            at = np.flatnonzero(types == code)
+            ranks[at] = known.rank_ids(edges.take(at))
+        return (types << _NODE_BITS) | ranks, lengths
 
     def _iter_parts(
         self, states: States, is_backwards: bool

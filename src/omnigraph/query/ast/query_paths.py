@@ -20,6 +20,7 @@ class PathSelector(StrEnum):
 
     SHORTEST = "shortest"
     ALL_SHORTEST = "all shortest"
+    ALL = "all"
 
 
 @tree_node(frozen=True, slots=True)

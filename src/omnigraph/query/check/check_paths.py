@@ -39,6 +39,8 @@ def check_path(
     target = find_end(context, scope, clause.target)
     steps = _select_steps(context, clause.edges)
     bounds = check_bounds(context, clause.bounds)
+    if clause.selector is ast.PathSelector.ALL and bounds is not None:
+        bounds = _require_maximum(context, clause, bounds)
     is_right = not (source.is_wrong or target.is_wrong)
     if is_right and not are_declared(context, scope, (source, target), "a path"):
         is_right = False
@@ -66,10 +68,24 @@ def check_path(
         target_type=target.type_name,
         steps=walked,
         type=type_,
-        is_all=clause.selector is ast.PathSelector.ALL_SHORTEST,
+        selector=clause.selector or ast.PathSelector.SHORTEST,
         minimum=bounds[0],
         maximum=bounds[1],
     )
+
+
+def _require_maximum(
+    context: CheckContext, clause: ast.PathClause, bounds: tuple[int, int]
+) -> tuple[int, int] | None:
+    if clause.bounds is None or clause.bounds.maximum is not None:
+        return bounds
+    context.report_error(
+        "T118",
+        clause.bounds.span,
+        "'all' paths need a maximum",
+        hint="give one, as in {1,4}, or ask for 'all shortest'",
+    )
+    return None
 
 
 def _build_type(source_type: str, steps: Sequence[PathStep]) -> PathObject:

@@ -39,6 +39,6 @@ def _parse_selector(cursor: QueryCursor) -> PathSelector | None:
     if cursor.accept("shortest"):
         return PathSelector.SHORTEST
     if cursor.accept("all"):
-        cursor.expect("shortest", what="'shortest'")
-        return PathSelector.ALL_SHORTEST
+        is_shortest = cursor.accept("shortest")
+        return PathSelector.ALL_SHORTEST if is_shortest else PathSelector.ALL
     return None
