@@ -29,6 +29,7 @@ NOUNS = {
     "RemoteBaseline",
     "RemoteBranch",
     "RemoteGraph",
+    "RemoteProposal",
     "RemoteSnapshot",
     "Result",
     "Snapshot",

@@ -9,6 +9,8 @@ it has a key; no redirect is followed, so a token goes to the address that it be
     remote_snapshot    reads of one commit, blobs and exports
     remote_diff        diffs of two states
     remote_merges      merges, reverts and cherry-picks, and their plans
+    remote_proposal    proposals
+    proposal_decoding  documents of proposals as data
     remote_feed        change feeds and baselines
     remote_states      how states are named in requests, and what only storage can do
     load_bodies        sources of loads as JSON lines

@@ -63,6 +63,7 @@ def compute_remote_diff(
     document: JsonObject,
     filters: dict[str, list[str]],
     *,
+    segments: tuple[str, ...] = ("diff",),
     timeout: float | None = None,
     cancel: Cancellation | None = None,
 ) -> RemoteDiff:
@@ -73,7 +74,7 @@ def compute_remote_diff(
         asked["timeout"] = timeout
     call = Call(
         "POST",
-        ("diff",),
+        segments,
         document=asked,
         accept=LINES,
         cancel=arguments.require_cancellation(cancel),
@@ -81,8 +82,11 @@ def compute_remote_diff(
     header = transport.send(call).read_json()
     old, new = decode_commit(header["old"]), decode_commit(header["new"])
     # By its names, a review finds its base also when nothing else keeps that commit any more.
-    later = {**document, **filters, "new": new.id}
-    if not document.get("review"):
+    # Of a proposal, the server finds both.
+    later: JsonObject = {**document, **filters}
+    if document:
+        later["new"] = new.id
+    if document and not document.get("review"):
         later["old"] = old.id
     return RemoteDiff(
         old,
@@ -90,17 +94,24 @@ def compute_remote_diff(
         tuple(header["schema_changes"]),
         check_interrupts=budget.check_interrupts,
         types=tuple(map(decode_summary, header["summary"])),
-        open_lines=lambda: _iter_changes(transport, later, old.id),
+        open_lines=lambda: _iter_changes(transport, segments, later, (old.id, new.id)),
     )
 
 
-def _iter_changes(transport: HttpTransport, document: JsonObject, old: str) -> Iterator[bytes]:
-    """The lines after the header; of a review with a newer base by now, those since the old one."""
-    chunks = iter_lines(transport, ("diff",), document)
+def _iter_changes(
+    transport: HttpTransport,
+    segments: tuple[str, ...],
+    document: JsonObject,
+    states: tuple[str, str],
+) -> Iterator[bytes]:
+    """The lines after the header; where that has other states by now, those of the old ones."""
+    chunks = iter_lines(transport, segments, document)
     header, _, changes = next(chunks).partition(b"\n")
-    if json.loads(header)["old"]["graph_commit_id"] != old:
-        states = {name: value for name, value in document.items() if name != "review"}
-        yield from _iter_changes(transport, {**states, "old": old}, old)
+    found = json.loads(header)
+    if (found["old"]["graph_commit_id"], found["new"]["graph_commit_id"]) != states:
+        filters = {name: value for name, value in document.items() if name != "review"}
+        again = {**filters, "old": states[0], "new": states[1]}
+        yield from _iter_changes(transport, ("diff",), again, states)
         return
     if changes:
         yield changes

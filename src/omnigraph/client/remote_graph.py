@@ -8,8 +8,10 @@ from typing import Any
 
 from omnigraph.client import document_decoding as decoding
 from omnigraph.client.http_transport import Call, HttpTransport
+from omnigraph.client.proposal_decoding import decode_listing
 from omnigraph.client.remote_branch import RemoteBranch
 from omnigraph.client.remote_diff import RemoteDiff, compute_remote_diff
+from omnigraph.client.remote_proposal import RemoteProposal
 from omnigraph.client.remote_snapshot import RemoteSnapshot, run_read
 from omnigraph.client.remote_states import (
     RemoteHandle,
@@ -21,6 +23,7 @@ from omnigraph.engine import arguments, feed
 from omnigraph.engine.commit import Commit
 from omnigraph.engine.entity_changes import parse_filters
 from omnigraph.engine.graph import Graph, execute_statement
+from omnigraph.engine.proposals import ProposalListing
 from omnigraph.engine.refs import StateRef
 from omnigraph.engine.retention import Tag
 from omnigraph.errors import StoredQueryNotFoundError
@@ -91,6 +94,33 @@ class RemoteGraph(RemoteHandle, Graph):  # type: ignore[override]  # see RemoteH
         """Free the name of a tag; its commit stays only as long as its branch keeps it."""
         arguments.require_text("name", name)
         self.transport.send_write(Call("DELETE", ("tags", name), is_write=True))
+
+    def proposals(self, *, status: str | None = None) -> list[ProposalListing]:
+        """The proposals, the newest first: all of them, or those of a status."""
+        found = self.transport.get("proposals", query=build_query(status=status))
+        return [decode_listing(each) for each in found["proposals"]]
+
+    def proposal(self, number: int) -> RemoteProposal:
+        """A proposal by its number; whether it exists shows when it is used."""
+        return RemoteProposal(self, number)
+
+    def open_proposal(
+        self,
+        source: str,
+        *,
+        title: str,
+        target: str = MAIN_BRANCH,
+        body: str | None = None,
+        key: str | None = None,
+    ) -> RemoteProposal:
+        """Propose to merge a branch into another one; see `Graph.open_proposal`."""
+        fields = {"source": source, "title": title, "target": target, "body": body}
+        fields["key"] = arguments.require_optional_key(key)
+        given = {name: value for name, value in fields.items() if value is not None}
+        call = Call(
+            "POST", ("proposals",), document=given, is_write=True, is_repeatable=key is not None
+        )
+        return RemoteProposal(self, self.transport.send_write(call)["number"])
 
     def snapshot(self, at: StateRef, *, branch: str = MAIN_BRANCH) -> RemoteSnapshot:
         """The graph as of a branch, a commit, a version of main, or a time on it."""

@@ -95,10 +95,12 @@ def begin_diff(graph: Graph, asked: DiffRequest, bounds: ReadBounds) -> Iterator
         timeout=choose_smaller(asked.timeout, bounds.timeout_s),
         cancel=bounds.cancel,
     )
-    return _iter_diff(replace(found, check_interrupts=lambda: None), is_whole=not asked.summary)
+    return iter_diff(found, is_whole=not asked.summary)
 
 
-def _iter_diff(found: Diff, *, is_whole: bool) -> Iterator[bytes]:
+def iter_diff(found: Diff, *, is_whole: bool) -> Iterator[bytes]:
+    """A diff as lines: to take them may last longer than to compare the states."""
+    found = replace(found, check_interrupts=lambda: None)
     yield orjson.dumps(found.header()) + b"\n"
     if is_whole:
         yield from found.to_json_lines()

@@ -28,6 +28,7 @@ on when its client goes away; a failure shows no path, token or rule.
     write_routes          writes
     change_routes         changes, exports and baselines
     pipeline_routes       runs of pipelines
+    proposal_routes       proposals
     blob_routes           blobs
     agent_routes          agents, by the Model Context Protocol
     service_routes        the server itself

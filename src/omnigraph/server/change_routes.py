@@ -10,7 +10,7 @@ from omnigraph.operations import graph_reads, history_reads
 from omnigraph.server.exchange import LINES_TYPE, Answer, Call, StreamedAnswer, answer_json
 from omnigraph.server.request_failures import refuse_too_large
 
-_LINES_UTF8: Final = LINES_TYPE + b"; charset=utf-8"
+LINES_UTF8: Final = LINES_TYPE + b"; charset=utf-8"
 EXPORTS: Final = "stream_export_slots"
 
 
@@ -28,13 +28,13 @@ def poll_changes(call: Call) -> Answer:
 def diff_states(call: Call) -> StreamedAnswer:
     """What changed between two states."""
     lines = history_reads.begin_diff(call.open_graph(), call.body, call.bounds)
-    return StreamedAnswer(_start(lines), lambda: None, _LINES_UTF8)
+    return StreamedAnswer(start_stream(lines), lambda: None, LINES_UTF8)
 
 
 def get_history(call: Call) -> StreamedAnswer:
     """What commits made of an entity."""
     lines = history_reads.iter_history(call.open_graph(), call.body, call.bounds)
-    return StreamedAnswer(_start(lines), lambda: None, _LINES_UTF8)
+    return StreamedAnswer(start_stream(lines), lambda: None, LINES_UTF8)
 
 
 def get_blame(call: Call) -> Answer:
@@ -45,7 +45,7 @@ def get_blame(call: Call) -> Answer:
 def capture_baseline(call: Call) -> StreamedAnswer:
     """Every entity, and the cursor after them."""
     chunks = history_reads.begin_baseline(call.open_graph(), call.body)
-    return StreamedAnswer(_start(chunks), lambda: None, _LINES_UTF8)
+    return StreamedAnswer(start_stream(chunks), lambda: None, LINES_UTF8)
 
 
 def export(call: Call) -> StreamedAnswer:
@@ -55,13 +55,13 @@ def export(call: Call) -> StreamedAnswer:
     if not slot.acquire(blocking=False):
         raise refuse_too_large(EXPORTS, limit=1, actual=2)
     try:
-        return StreamedAnswer(_start(chunks), slot.release)
+        return StreamedAnswer(start_stream(chunks), slot.release)
     except BaseException:
         slot.release()
         raise
 
 
-def _start(chunks: Iterator[bytes]) -> Iterator[bytes]:
+def start_stream(chunks: Iterator[bytes]) -> Iterator[bytes]:
     """The same chunks; what fails at the first one fails before the answer begins."""
     first = next(chunks, b"")
     return chain([first], chunks)

@@ -9,6 +9,7 @@ from omnigraph.server import (
     blob_routes,
     change_routes,
     pipeline_routes,
+    proposal_routes,
     query_routes,
     service_routes,
     stored_query_routes,
@@ -122,6 +123,32 @@ _BINDINGS: Final = {
     "cluster_getBlame": Binding(change_routes.get_blame, is_bounded=True),
     "cluster_pollChanges": Binding(change_routes.poll_changes),
     "cluster_captureChangeBaseline": Binding(change_routes.capture_baseline, Lane.STREAM),
+    "cluster_listProposals": Binding(proposal_routes.list_proposals),
+    "cluster_openProposal": Binding(
+        proposal_routes.open_proposal, Lane.WRITE, proposal_routes.act_of
+    ),
+    "cluster_getProposal": Binding(proposal_routes.get_proposal),
+    "cluster_editProposal": Binding(
+        proposal_routes.edit_proposal, Lane.WRITE, proposal_routes.act_of
+    ),
+    "cluster_commentProposal": Binding(
+        proposal_routes.add_comment, Lane.WRITE, proposal_routes.act_of
+    ),
+    "cluster_reviewProposal": Binding(
+        proposal_routes.add_review, Lane.WRITE, proposal_routes.act_of
+    ),
+    "cluster_checkProposal": Binding(proposal_routes.add_check, Lane.WRITE, proposal_routes.act_of),
+    "cluster_syncProposal": Binding(
+        proposal_routes.sync_proposal, Lane.WRITE, proposal_routes.act_of
+    ),
+    "cluster_mergeProposal": Binding(
+        proposal_routes.merge_proposal, Lane.WRITE, proposal_routes.act_of
+    ),
+    "cluster_planProposal": Binding(proposal_routes.plan_merge, Lane.WRITE, proposal_routes.act_of),
+    "cluster_closeProposal": Binding(
+        proposal_routes.close_proposal, Lane.WRITE, proposal_routes.act_of
+    ),
+    "cluster_diffProposal": Binding(proposal_routes.diff_proposal, Lane.STREAM, is_bounded=True),
     # Old names, for clients that still use them.
     "cluster_read": Binding(prepare_read=query_routes.prepare_old_query),
     "cluster_change": _MUTATE,

@@ -11,6 +11,7 @@ its model.
     wire_enums      closed lists of words
     wire_requests   the bodies and query strings of requests
     wire_answers    the bodies of answers
+    wire_proposals  bodies of requests and answers about proposals
     wire_changes    the bodies of answers about changes
     wire_failures   the bodies of failures
     wire_routes     every route as data

@@ -10,6 +10,7 @@ from typing import Final
 from omnigraph.wire import wire_answers as answers
 from omnigraph.wire import wire_changes as changes
 from omnigraph.wire import wire_pipelines as pipelines
+from omnigraph.wire import wire_proposals as proposals
 from omnigraph.wire import wire_requests as requests
 from omnigraph.wire import wire_schema as schemas
 from omnigraph.wire.protocol_names import ARROW, BYTES, IF_COMMIT_HEADER, JSON, LINES
@@ -285,6 +286,70 @@ def _list_pipeline_routes() -> Iterator[RouteSpec]:
     )
 
 
+def _list_proposal_routes() -> Iterator[RouteSpec]:
+    yield RouteSpec(
+        "cluster_listProposals", "GET", "/proposals", "proposals", "The proposals.",
+        query=proposals.ProposalListQuery, answers=(proposals.ProposalListOutput,),
+    )  # fmt: skip
+    yield RouteSpec(
+        "cluster_openProposal", "POST", "/proposals", "proposals",
+        "Propose to merge a branch, or records that are loaded into a new one.",
+        body=proposals.ProposalOpenRequest, answers=(proposals.ProposalOutput,),
+        failures=_WRITE_FAILURES,
+    )  # fmt: skip
+    one = RouteSpec(
+        "cluster_getProposal", "GET", "/proposals/{number}", "proposals", "A proposal.",
+        answers=(proposals.ProposalOutput,),
+    )  # fmt: skip
+    yield one
+    verbs: tuple[tuple[str, str, str, type[WireModel]], ...] = (
+        ("edit", "edit", "Change its title, body or target.", proposals.ProposalEditRequest),
+        ("comment", "comments", "Say something.", proposals.ProposalCommentRequest),
+        ("review", "reviews", "Approve, or request changes.", proposals.ProposalReviewRequest),
+        ("check", "checks", "Report how a check ended.", proposals.ProposalCheckRequest),
+        ("close", "close", "Close it.", proposals.ProposalCloseRequest),
+    )
+    for verb, segment, summary, body in verbs:
+        yield replace(
+            one,
+            operation=f"cluster_{verb}Proposal",
+            method="POST",
+            path=f"/proposals/{{number}}/{segment}",
+            summary=summary,
+            body=body,
+            failures=(*_WRITE_FAILURES, 412),
+        )
+    merges: tuple[tuple[str, str, type[WireModel]], ...] = (
+        ("sync", "Merge the target into its branch.", proposals.ProposalSyncRequest),
+        ("merge", "Merge it, once.", proposals.ProposalMergeRequest),
+    )
+    for verb, summary, body in merges:
+        yield replace(
+            one,
+            operation=f"cluster_{verb}Proposal",
+            method="POST",
+            path=f"/proposals/{{number}}/{verb}",
+            summary=summary,
+            body=body,
+            answers=(answers.BranchMergeOutput,),
+            failures=(*_WRITE_FAILURES, 412),
+        )
+    yield replace(
+        one,
+        operation="cluster_planProposal",
+        path="/proposals/{number}/plan",
+        summary="What its merge would do, with every conflict.",
+        answers=(answers.MergePlanOutput,),
+        failures=_WRITE_FAILURES,
+    )
+    yield RouteSpec(
+        "cluster_diffProposal", "POST", "/proposals/{number}/diff", "proposals",
+        "What it changes: commits and counts, then a line for each entity.",
+        body=proposals.ProposalDiffRequest, answer_media=(LINES,),
+        failures=(*_CHANGE_FAILURES, 415), failure=ChangeErrorOutput,
+    )  # fmt: skip
+
+
 def _list_change_routes() -> Iterator[RouteSpec]:
     yield RouteSpec(
         "cluster_getCommitChanges", "GET", "/commits/{commit_id}/changes", "changes",
@@ -351,6 +416,7 @@ def _list_routes() -> Iterator[RouteSpec]:
         _list_branch_routes,
         _list_history_routes,
         _list_pipeline_routes,
+        _list_proposal_routes,
         _list_change_routes,
         _list_old_routes,
     )

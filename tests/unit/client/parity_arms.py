@@ -24,13 +24,13 @@ groups: {all: [ada]}
 rules:
   - id: everything
     allow: {actors: {group: all}, actions: [read, change, export, invoke_query, schema_apply,
-      branch_create, branch_delete, branch_merge, admin]}
+      branch_create, branch_delete, branch_merge, propose, review, admin]}
 """
 # Of two graphs these differ, and nothing else may. They are compared only as null or not.
 VOLATILE = {"created_at", "authored_at", "uri", "graph_commit_id", "parent_commit_id"} | {
     *("merged_parent_commit_id", "dataset_path", "published_dataset_version", "snapshot_commit_id"),
     *("resume_cursor", "cursor", "next_page_token", "resolved_snapshot", "etag", "commit"),
-    "time_ms",
+    *("time_ms", "updated_at", "ended_at", "head_commit_id", "merge_commit_id"),
 }
 _DRAWN = re.compile(r"\b01[0-9A-HJKMNP-TV-Z]{24}\b")
 # What a read of one state says in both arms, to the last byte.
@@ -60,10 +60,21 @@ class Arms:
 
     def list_as(self, line: tuple[object, ...]) -> list[str]:
         """The actor, for verbs that take one."""
-        return ["--as", "ada"] if line[0] in WRITERS or line[:2] in WRITERS else []
+        is_read = line[0] == "proposal" and line[1] in ("list", "show", "diff")
+        is_write = line[0] in WRITERS or line[:2] in WRITERS
+        return ["--as", "ada"] if is_write and not is_read else []
 
 
-WRITERS: Any = {"mutate", "load", "branch", "snapshot", "export", "revert", "cherry-pick"} | {
+WRITERS: Any = {
+    "mutate",
+    "load",
+    "branch",
+    "proposal",
+    "snapshot",
+    "export",
+    "revert",
+    "cherry-pick",
+} | {
     *(("schema", "show"), ("schema", "apply"), ("tag", "create"), ("tag", "delete")),
 }
 
