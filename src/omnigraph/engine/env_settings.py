@@ -51,6 +51,12 @@ _SERVER: Final = (
         "set by a server for its own worker processes",
     ),
     Variable(
+        "OMNIGRAPH_MCP_REVIEW_TOOLS",
+        "`1`",
+        "unset",
+        "a server: agents may approve and merge proposals, as the policy allows",
+    ),
+    Variable(
         "OMNIGRAPH_UNAUTHENTICATED", "`1`", "unset", "a server: the same as `--unauthenticated`"
     ),
     Variable(

@@ -12,6 +12,7 @@ never larger than its bound; the policy of the graph decides each call again.
     row_pages          rows within bounds, and cursors to go on
     schema_summary     a schema in so few characters that it fits a context
     graph_tools        the tools that every graph has
+    proposal_tools     proposals: opened by agents, and reviewed where that is asked for
     write_tools        those that change it
     stored_query_tools a tool for each stored query
     toolbox            the tools and resources of a graph, or of a server, for one caller

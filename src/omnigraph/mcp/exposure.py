@@ -19,6 +19,8 @@ class Exposure:
     # Whether callers may write queries of their own.
     has_adhoc: bool = False
     is_read_only: bool = False
+    # Whether proposals are approved and merged by agents too.
+    has_review_tools: bool = False
     # Whether a cluster brings its schema into force, and nothing else may.
     is_managed: bool = False
     # Stored queries that are not offered, and tool names of others.

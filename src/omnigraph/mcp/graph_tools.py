@@ -60,6 +60,7 @@ class ToolSpec:
     is_read: bool = True
     is_destructive: bool = False
     is_adhoc: bool = False
+    is_review: bool = False
     # Another name under which it may be called, and which is not listed.
     alias: str | None = None
 

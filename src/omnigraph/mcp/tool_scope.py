@@ -29,6 +29,15 @@ MERGE: Final = (
     Act(Action.BRANCH_MERGE, _DRAFT, MAIN_BRANCH),
     Act(Action.BRANCH_MERGE, MAIN_BRANCH, _DRAFT),
 )
+# Into a branch that policies may protect, and into one that they do not.
+PROPOSE: Final = (
+    Act(Action.PROPOSE, _DRAFT, MAIN_BRANCH),
+    Act(Action.PROPOSE, MAIN_BRANCH, _DRAFT),
+)
+REVIEW: Final = (
+    Act(Action.REVIEW, _DRAFT, MAIN_BRANCH),
+    Act(Action.REVIEW, MAIN_BRANCH, _DRAFT),
+)
 APPLY_SCHEMA: Final = tuple(Act(Action.SCHEMA_APPLY, None, name) for name in _BRANCHES)
 
 

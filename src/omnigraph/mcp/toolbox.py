@@ -12,6 +12,7 @@ import orjson
 
 from omnigraph.mcp.agent_tool import AgentTool, JsonObject, build_object_schema
 from omnigraph.mcp.graph_tools import READ_TOOLS, ToolSpec
+from omnigraph.mcp.proposal_tools import PROPOSAL_TOOLS
 from omnigraph.mcp.schema_summary import SUMMARY_CHARACTERS, summarize_schema
 from omnigraph.mcp.stored_query_tools import iter_stored_tools
 from omnigraph.mcp.tool_scope import READ_BRANCH, READ_GRAPH, ToolScope
@@ -19,7 +20,7 @@ from omnigraph.mcp.write_tools import WRITE_TOOLS
 from omnigraph.operations import graph_reads, graph_writes
 from omnigraph.operations.service_health import describe_health
 
-_SPECS: Final = {each.name: each for each in (*READ_TOOLS, *WRITE_TOOLS)}
+_SPECS: Final = {each.name: each for each in (*READ_TOOLS, *WRITE_TOOLS, *PROPOSAL_TOOLS)}
 _ALIASES: Final = {each.alias: each.name for each in _SPECS.values() if each.alias is not None}
 _TAKEN: Final = frozenset({*_SPECS, *_ALIASES, "health", "graphs_list"})
 _ADVICE: Final = "omnigraph://best-practices/"
@@ -83,6 +84,7 @@ class GraphToolbox:
         is_exposed = (
             (spec.is_read or not exposure.is_read_only)
             and (exposure.has_adhoc or not spec.is_adhoc)
+            and (exposure.has_review_tools or not spec.is_review)
             and not (exposure.is_managed and spec.name == "schema_apply")
         )
         return is_exposed and self.scope.may_do(spec.acts)

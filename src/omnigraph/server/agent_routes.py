@@ -81,7 +81,11 @@ class AgentRoutes:
 
         target, settings = call.target, self._settings
         # Agents of a cluster have its stored queries; of a graph alone they write their own.
-        exposure = Exposure(has_adhoc=not target.is_managed, is_managed=target.is_managed)
+        exposure = Exposure(
+            has_adhoc=not target.is_managed,
+            is_managed=target.is_managed,
+            has_review_tools=settings.has_review_tools,
+        )
         scope = ToolScope(
             call.open_graph(),
             target.queries,

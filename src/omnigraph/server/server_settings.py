@@ -23,6 +23,7 @@ VARIABLES: Final[Mapping[str, str]] = {
     "drain_s_max": "OMNIGRAPH_DRAIN_SECONDS",
 }
 NO_WEB: Final = "OMNIGRAPH_NO_WEB"
+REVIEW_TOOLS: Final = "OMNIGRAPH_MCP_REVIEW_TOOLS"
 _FALSE: Final = frozenset({"", "0", "false"})
 
 
@@ -50,6 +51,8 @@ class ServerSettings:
     # Between the signal to end and the end of what is under way.
     drain_s_max: int = 30
     reload_s: float = 2.0
+    # Whether agents may approve and merge proposals, as the policy allows.
+    has_review_tools: bool = False
     # Open without being asked to be: requests are answered only to names of this machine.
     is_private: bool = False
     # Whether browsers get pages.
@@ -70,6 +73,7 @@ def build_settings(
     numbers = {field: _read_number(environment, name) for field, name in VARIABLES.items()}
     # Any: each field is a number of its own kind
     given: dict[str, Any] = {field: found for field, found in numbers.items() if found is not None}
+    given["has_review_tools"] = is_set(environment, REVIEW_TOOLS)
     return replace(ServerSettings(host, port, has_web=has_web), **given)
 
 

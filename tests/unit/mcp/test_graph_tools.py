@@ -35,8 +35,12 @@ NAMES = "query q() { match { $p: Person } return { $p.name as name } order { nam
 READS = {
     *("schema_summary", "schema_get", "snapshot", "branches_list", "branches_diff"),
     *("commits_list", "commits_get", "commits_changes", "changes_poll", "health"),
+    *("proposal_list", "proposal_get"),
 }
-WRITES = {"load", "branches_create", "branches_delete", "branches_merge", "schema_apply"}
+WRITES = {
+    *("load", "branches_create", "branches_delete", "branches_merge", "schema_apply"),
+    *("proposal_open", "proposal_comment", "proposal_sync"),
+}
 STORED = {"find_person", "all_people", "add_person", "kinds"}
 
 

@@ -42,6 +42,10 @@ class ToolOptions:
             show_default="on, in a cluster off",
         ),
     ] = None
+    has_review_tools: Annotated[
+        bool,
+        typer.Option("--review-tools", help="Let agents approve and merge proposals too."),
+    ] = False
     hidden: Annotated[
         list[str] | None,
         typer.Option("--hide", metavar="QUERY", help="A stored query that is not offered."),
@@ -63,6 +67,7 @@ class ToolOptions:
         return Exposure(
             has_adhoc=has_adhoc if self.has_adhoc is None else self.has_adhoc,
             is_read_only=not self.can_write,
+            has_review_tools=self.has_review_tools,
             hidden=frozenset(self.hidden or ()),
             rows_max=self.rows_max,
             answer_bytes_max=self.bytes_max,
