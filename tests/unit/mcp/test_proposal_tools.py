@@ -63,13 +63,13 @@ def graph(tmp_path: Path) -> Iterator[Graph]:
         yield opened
 
 
-def scope_of(graph: Graph, actor: str, **exposed: bool) -> ToolScope:
-    found = build_scope(graph.acting_as(actor), exposure=Exposure(**exposed))
+def scope_of(graph: Graph, actor: str, exposure: Exposure | None = None) -> ToolScope:
+    found = build_scope(graph.acting_as(actor), exposure=exposure or Exposure())
     return replace(found, unguarded=None)
 
 
 def test_an_agent_proposes_and_a_steward_approves_and_merges(graph: Graph) -> None:
-    agent = scope_of(graph, "bot", has_review_tools=True)
+    agent = scope_of(graph, "bot", Exposure(has_review_tools=True))
     assert {*list_names(agent)} >= PROPOSING
     assert not REVIEWING & {*list_names(agent)}
     opened = call(agent, "proposal_open", title="Add eve", data=LINE, mode="append", key="k")
@@ -84,7 +84,7 @@ def test_an_agent_proposes_and_a_steward_approves_and_merges(graph: Graph) -> No
     for name in sorted(REVIEWING):
         with pytest.raises(MCPError, match="unknown tool"):
             call(agent, name, number=number)
-    steward = scope_of(graph, "ines", has_review_tools=True)
+    steward = scope_of(graph, "ines", Exposure(has_review_tools=True))
     assert {*list_names(steward)} >= REVIEWING
     denied, is_error = try_call(steward, "proposal_merge", number=number)
     assert (is_error, denied["reason"]) == (True, "policy_denied")
@@ -105,14 +105,14 @@ def test_an_agent_proposes_and_a_steward_approves_and_merges(graph: Graph) -> No
 def test_reviews_are_not_offered_unless_they_are_asked_for(graph: Graph) -> None:
     steward = scope_of(graph, "ines")
     assert not REVIEWING & {*list_names(steward)}
-    reader = scope_of(graph, "bot", is_read_only=True, has_review_tools=True)
+    reader = scope_of(graph, "bot", Exposure(is_read_only=True, has_review_tools=True))
     assert PROPOSING & {*list_names(reader)} == {"proposal_get", "proposal_list"}
 
 
 def test_an_agent_of_curated_queries_proposes_and_is_denied_queries_of_its_own(
     graph: Graph,
 ) -> None:
-    caller = scope_of(graph, "cal", has_adhoc=True)
+    caller = scope_of(graph, "cal", Exposure(has_adhoc=True))
     assert call(caller, "find_person", name="p001")["rows"]
     with pytest.raises(MCPError, match="unknown tool"):
         call(caller, "query", query="query q() { match { $p: Person } return { $p } }")
