@@ -302,6 +302,25 @@ def _list_proposal_routes() -> Iterator[RouteSpec]:
         answers=(proposals.ProposalOutput,),
     )  # fmt: skip
     yield one
+    yield from _list_proposal_changes(one)
+    yield replace(
+        one,
+        operation="cluster_planProposal",
+        path="/proposals/{number}/plan",
+        summary="What its merge would do, with every conflict.",
+        answers=(answers.MergePlanOutput,),
+        failures=_WRITE_FAILURES,
+    )
+    yield RouteSpec(
+        "cluster_diffProposal", "POST", "/proposals/{number}/diff", "proposals",
+        "What it changes: commits and counts, then a line for each entity.",
+        body=proposals.ProposalDiffRequest, answer_media=(LINES,),
+        failures=(*_CHANGE_FAILURES, 415), failure=ChangeErrorOutput,
+    )  # fmt: skip
+
+
+def _list_proposal_changes(one: RouteSpec) -> Iterator[RouteSpec]:
+    """The routes that do something with a proposal, like the one that reads it."""
     verbs: tuple[tuple[str, str, str, type[WireModel]], ...] = (
         ("edit", "edit", "Change its title, body or target.", proposals.ProposalEditRequest),
         ("comment", "comments", "Say something.", proposals.ProposalCommentRequest),
@@ -334,20 +353,6 @@ def _list_proposal_routes() -> Iterator[RouteSpec]:
             answers=(answers.BranchMergeOutput,),
             failures=(*_WRITE_FAILURES, 412),
         )
-    yield replace(
-        one,
-        operation="cluster_planProposal",
-        path="/proposals/{number}/plan",
-        summary="What its merge would do, with every conflict.",
-        answers=(answers.MergePlanOutput,),
-        failures=_WRITE_FAILURES,
-    )
-    yield RouteSpec(
-        "cluster_diffProposal", "POST", "/proposals/{number}/diff", "proposals",
-        "What it changes: commits and counts, then a line for each entity.",
-        body=proposals.ProposalDiffRequest, answer_media=(LINES,),
-        failures=(*_CHANGE_FAILURES, 415), failure=ChangeErrorOutput,
-    )  # fmt: skip
 
 
 def _list_change_routes() -> Iterator[RouteSpec]:
