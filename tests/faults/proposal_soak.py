@@ -121,8 +121,8 @@ def read_state(graph: omnigraph.Graph, number: int) -> ProposalState:
 
 def list_merge_commits(graph: omnigraph.Graph, state: ProposalState) -> list[str]:
     """The commits of main that have the key of a merge that a proposal has begun."""
-    keys = {build_key(state.number, each.head.commit) for each in state.merges}
-    return [each.id for each in graph.branch().commits() if each.key in keys]
+    key = build_key(state.number)
+    return [each.id for each in graph.branch().commits() if each.key == key]
 
 
 if __name__ == "__main__":

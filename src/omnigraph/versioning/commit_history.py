@@ -146,6 +146,20 @@ class History:
         records = self._iter_line(stream, below=newest + 1, first=max(stream.first_seq, first))
         return next((found for found in records if found.signature.key == key), None)
 
+    def find_above(self, stream: Stream, key: str, after: int) -> Record | None:
+        """The commit of a branch above a version that has a key; no older one is examined.
+
+        It is refused where commits above the version were collected.
+        """
+        newest = self._log.read_head(stream).snapshot.seq
+        oldest = self._floors.read_floor(stream)
+        first = max(stream.first_seq, after + 1)
+        if first < min(oldest, newest + 1):
+            what = f"commits of branch '{stream.branch}' above version {after} were collected"
+            raise SnapshotGoneError(f"{what}; one may have had the key '{key}'", oldest=oldest)
+        records = self._iter_line(stream, below=newest + 1, first=first)
+        return next((found for found in records if found.signature.key == key), None)
+
     def iter_since(
         self, stream: Stream, after: int | None = None
     ) -> Iterator[tuple[Record, Record]]:

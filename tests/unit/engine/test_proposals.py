@@ -250,6 +250,42 @@ def test_up_to_date_means_that_the_branch_has_the_newest_commit_of_the_target(
         assert ours.merge().commit is not None
 
 
+def test_two_merges_of_different_commits_make_one(
+    plain: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = propose(plain)
+    plain.branch().load([{"name": "dan"}], type="Person", mode="append")
+    log = type(plain._session.resources.proposals)
+    append = log.append
+
+    def overtake(self: object, number: int, decide: object, *, actor: str | None) -> object:
+        done = append(self, number, decide, actor=actor)  # type: ignore[arg-type]
+        monkeypatch.setattr(log, "append", append)
+        write(plain, ours, "eve")
+        other.append(plain.proposal(1).merge())
+        return done
+
+    other: list[object] = []
+    monkeypatch.setattr(log, "append", overtake)
+    result = ours.merge()
+    assert [result] == other
+    assert result.is_repeated
+    assert [each["p.name"] for each in _names(plain)] == ["ada", "bob", "dan", "eve"]
+    assert ours.read().head == plain.branch(ours.read().source).head.id
+    assert [each.key for each in plain.branch().commits()].count("proposal:1") == 1
+
+
+def test_a_proposal_whose_merge_has_begun_keeps_its_target(plain: Graph) -> None:
+    ours = propose(plain)
+    write(plain, ours, "bob", 7)
+    plain.branch().load([{"name": "bob", "age": 9}], type="Person", mode="append")
+    plain.create_branch("next")
+    with pytest.raises(MergeConflictError):
+        ours.merge()
+    with pytest.raises(ProposalRefusedError, match="a merge into 'main' has begun"):
+        ours.edit(target="next")
+
+
 def test_conflicts_are_planned_and_a_merge_with_some_changes_nothing(plain: Graph) -> None:
     draft = plain.branch().propose("Older")
     ours = draft.load([{"name": "ada", "age": 2}], type="Person", mode="merge")

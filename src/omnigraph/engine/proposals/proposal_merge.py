@@ -4,7 +4,7 @@ The steps in order, and what a crash after each of them means:
 
     1. the event `merging` names the commit, and the version of the target that the merge follows:
        nothing is merged, and the next merge goes on from here
-    2. the commit, with the key of the proposal and the merged commit: it is found by that key
+    2. the commit, with the key of the proposal, of which a branch has one: it is found by that key
        above the version that `merging` names, by whichever call comes next
     3. the event `merged` names the commit
     4. the branch is deleted, if that was asked for
@@ -168,16 +168,18 @@ class ProposalMerger:
             Snapshot(session, proposed.at),
             chosen=merger.choose(None, None),
             delete_branch=False,
-            terms=Terms(message=message, key=build_key(self._number, head)),
+            terms=Terms(message=message, key=build_key(self._number)),
         )
+        if result.is_repeated:
+            # Another process has merged it meanwhile, perhaps an earlier commit of the branch.
+            return self._answer_merged(self.settle(), terms)
         commit = session.read_head(stream).commit if result.commit is None else result.commit.id
         counts = {
             str(key): (each.inserted, each.updated, each.deleted)
             for key, each in result.done.counts.items()
         }
-        self._record(Merged(head, state.target, commit, result.outcome, counts))
-        named = replace(result, source=state.opened.source)
-        return self._finish(named, state, terms)
+        done = self._record(Merged(head, state.target, commit, result.outcome, counts))
+        return self._finish(replace(result, source=state.opened.source), done, terms)
 
     def _record(self, merged: Merged) -> ProposalState:
         def decide(state: ProposalState) -> Event | None:
@@ -209,53 +211,60 @@ class ProposalMerger:
         if proposed is None:
             return result
         stream = proposed.at.stream
-        merged = state.merges[-1].head.commit
+        assert state.merged is not None, "it is merged"
+        merged = state.merged.head
         error = Merger(self._session, stream).delete_source(result.source, merged)
         return replace(result, branch_deleted=error is None, branch_delete_error=error)
 
 
-def build_key(number: int, head: str) -> str:
-    """The idempotency key of the merge of a commit by a proposal."""
-    return f"proposal:{number}:{head}"
-
-
-def _parse_key(name: str) -> TypeKey:
-    kind, _, type_name = name.partition(":")
-    return TypeKey(TypeKind(kind), type_name)
+def build_key(number: int) -> str:
+    """The idempotency key of the merge of a proposal."""
+    return f"proposal:{number}"
 
 
 def find_outcome(session: Session, state: ProposalState) -> ProposalState:
     """A proposal with the outcome of a merge that stopped before its event, if it came about."""
     if not state.is_merging:
         return state
-    for begun in state.merges:
-        merged = _find_merged(session, state.number, begun)
+    # The first merge that was begun on a stream names the lowest version.
+    first = {each.target_stream: each for each in reversed(state.merges)}
+    for begun in first.values():
+        merged = _find_merged(session, state, begun)
         if merged is not None:
             return state.apply(StoredEvent(state.events, state.updated_at_us, None, merged))
     return state
 
 
-def _find_merged(session: Session, number: int, begun: Merging) -> Merged | None:
-    """The merge that an event began, by its key above the version that the event names."""
-    resources, head = session.resources, begun.head.commit
-    key = build_key(number, head)
+def _find_merged(session: Session, state: ProposalState, begun: Merging) -> Merged | None:
+    """The merge of a proposal, by its key above the version that an event names."""
+    resources, key = session.resources, build_key(state.number)
     stream = resources.branches.stream_of(begun.target, begun.target_stream)
     if stream is None:
         return None
     with suppress(BranchRefusedError):
         try:
-            made = resources.history.find_by_key(stream, key, after=begun.version)
+            made = resources.history.find_above(stream, key, begun.version)
         except SnapshotGoneError:
             # A floor names the keys of what it released.
             commit = Floors(resources.log.objects).find_key(stream.id, begun.version, key)
+            head = state.merges[-1].head.commit
             return None if commit is None else Merged(head, begun.target, commit, MERGED)
-        return None if made is None else _describe_made(begun, made)
+        return None if made is None else _describe_made(state, begun, made)
     return None
 
 
-def _describe_made(begun: Merging, made: Record) -> Merged:
+def _describe_made(state: ProposalState, begun: Merging, made: Record) -> Merged:
+    """The event of a merge that was made: of the newest commit that its record can mean."""
+    seq = begun.head.seq if made.merged is None else made.merged.seq
+    heads = [each.head for each in state.merges if each.head.seq <= seq]
+    head = max(heads, key=lambda each: each.seq, default=begun.head)
     counts = {
         str(key): (each.inserted, each.updated, each.deleted)
         for key, each in changes_of(made).items()
     }
-    return Merged(begun.head.commit, begun.target, commit_of(made).id, MERGED, counts)
+    return Merged(head.commit, begun.target, commit_of(made).id, MERGED, counts)
+
+
+def _parse_key(name: str) -> TypeKey:
+    kind, _, type_name = name.partition(":")
+    return TypeKey(TypeKind(kind), type_name)

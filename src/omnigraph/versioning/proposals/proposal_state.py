@@ -170,6 +170,9 @@ class ProposalState:
                 if self.merged is not None:
                     return "it is merged"
                 return None if is_begun else "no merge of that commit has begun"
+            case Retargeted() if self.merges and self.status is ProposalStatus.OPEN:
+                # It may be under way, and would be a second one.
+                return f"a merge into '{self.target}' has begun"
             case Reviewed() | Checked() | Retitled() | Retargeted() | Closed() | Merging():
                 return None if self.status is ProposalStatus.OPEN else f"it is {self.status}"
             case _:

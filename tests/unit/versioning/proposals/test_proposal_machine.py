@@ -164,7 +164,10 @@ class Proposals(RuleBasedStateMachine):
 
     @rule(pick=PICKS, to=BRANCHES)
     def retarget(self, pick: int, to: str) -> None:
-        self._add(pick, Retargeted(to), lambda model: model.accept(lambda: _set(model, target=to)))
+        def change(model: Model) -> bool:
+            return not model.begun and model.accept(lambda: _set(model, target=to))
+
+        self._add(pick, Retargeted(to), change)
 
     @rule(pick=PICKS)
     def close(self, pick: int) -> None:
