@@ -306,9 +306,10 @@ def print_block_frame(
         case AggregateBlock(function, argument, _, op, value):
             head = str(function) if argument is None else f"{function}({print_expr(argument)})"
             return head, f" {op} {_print_within(value, _SUM)}"
-        case LateralBlock(order=order, limit=limit, offset=offset):
+        case LateralBlock(order=order, limit=limit, offset=offset, having=having):
             keys = ", ".join(map(print_order_key, order))
-            tail = f" order {{ {keys} }}" if keys else ""
+            tail = f" having {{ {'; '.join(map(print_expr, having))} }}" if having else ""
+            tail += f" order {{ {keys} }}" if keys else ""
             tail += "" if limit is None else f" limit {print_count(limit)}"
             return clause.word, tail + ("" if offset is None else f" offset {print_count(offset)}")
         case _:

@@ -73,7 +73,7 @@ _CALL_WORDS = (
     *("bm25", "date", "datetime", "nearest", "now", "rrf"),
 )
 _ENDS_IN_CALL_WORD = re.compile(rf"(?<![\w$.@])(?:{'|'.join(_CALL_WORDS)})$")
-_STARTS_WITH_TAIL = re.compile(r"(order|limit|offset)\b")
+_STARTS_WITH_TAIL = re.compile(r"(having|order|limit|offset)\b")
 _STARTS_WITH_NAME = re.compile(r"(?!(?:not|true|false)\b)[a-z_]\w*\b(?!\()")
 _STARTS_WITH_OPERATOR = re.compile(r"(?:contains|starts_with)\b(?!\()")
 Block = NotBlock | ExistsBlock | AggregateBlock | LateralBlock

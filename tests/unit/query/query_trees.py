@@ -186,6 +186,7 @@ def _blocks(inner: st.SearchStrategy[ast.Clause]) -> st.SearchStrategy[ast.Claus
             st.lists(order_keys, max_size=2).map(tuple),
             counts,
             counts,
+            st.lists(exprs, max_size=2).map(tuple),
         ),
     )
 

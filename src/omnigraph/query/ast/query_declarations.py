@@ -351,7 +351,8 @@ class AggregateBlock:
 class LateralBlock:
     """`optional { … }` or `each { … }`: its variables can be seen after it.
 
-    The tail orders and cuts the inner matches of each outer row. `block_span` ends before it.
+    The tail filters, orders and cuts the inner matches of each outer row. `block_span` ends before
+    it.
     """
 
     clauses: tuple[Clause, ...]
@@ -359,6 +360,7 @@ class LateralBlock:
     order: tuple[OrderKey, ...] = ()
     limit: int | Variable | None = None
     offset: int | Variable | None = None
+    having: tuple[Expr, ...] = ()
     span: Span = field(default=NO_SPAN, compare=False)
     block_span: Span = field(default=NO_SPAN, compare=False)
 

@@ -9,6 +9,7 @@ from omnigraph.query import ast, typed_reads, typed_tree
 from omnigraph.query.check.check_context import CheckContext
 from omnigraph.query.check.check_expressions import LeafRules, Refusal, check_expression, leaf_of
 from omnigraph.query.check.check_literals import check_row_count
+from omnigraph.query.check.check_operators import check_boolean
 from omnigraph.query.check.check_order import (
     check_rank_direction,
     check_rank_limit,
@@ -23,6 +24,11 @@ _KEY = LeafRules(
     predicate=Refusal("T42", "a search predicate cannot be an order key"),
     rank=Refusal("T42", "rrf() cannot order the matches of a block", "order by one of its arms"),
     takes_scores=True,
+)
+_CONDITION = replace(
+    _KEY,
+    aggregate=Refusal("T125", "an aggregate cannot test the matches of a block"),
+    rank=Refusal("T125", "rrf() cannot test the matches of a block"),
 )
 # Conditions that are null, and so not true, where something that they read is null.
 _STRICT = (
@@ -50,6 +56,11 @@ def check_lateral(
         has_score = typed_tree.IsNull(leading.value, is_negated=True)
         pattern = inner.attach_hidden(pattern)
         pattern = replace(pattern, clauses=(*pattern.clauses, typed_reads.Condition(has_score)))
+    if block.having:
+        conditions = [_check_condition(context, inner, each) for each in block.having]
+        known_ones = (typed_reads.Condition(each) for each in conditions if each is not None)
+        pattern = inner.attach_hidden(pattern)
+        pattern = replace(pattern, clauses=(*pattern.clauses, *known_ones))
     limit = check_row_count(context, "limit", block.limit)
     offset = check_row_count(context, "offset", block.offset)
     for key in block.order[:1]:
@@ -57,7 +68,7 @@ def check_lateral(
             has_limit = block.limit is not None
             check_rank_limit(context, key.value, key, has_limit=has_limit)
     is_cut = block.limit is not None or block.offset is not None
-    if not block.is_optional and not (is_cut or block.order):
+    if not block.is_optional and not (is_cut or block.order or block.having):
         context.collector.report_warning(
             "L321",
             block.span,
@@ -74,6 +85,13 @@ def check_lateral(
         return None
     known = tuple(key for key in keys if key is not None)
     return typed_reads.LateralBlock(pattern, block.is_optional, known, limit, offset)
+
+
+def _check_condition(
+    context: CheckContext, inner: Scope, condition: ast.Expr
+) -> typed_tree.Expr | None:
+    value = check_expression(context, condition, leaf_of(context, inner, _CONDITION))
+    return check_boolean(context, (value, condition.span), "a condition of 'having'")
 
 
 def _check_key(

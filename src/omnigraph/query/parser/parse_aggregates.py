@@ -72,6 +72,26 @@ def _parse_all_rows(cursor: QueryCursor, function: AggregateFunction) -> AllRows
     return AllRows(cursor.advance().span)
 
 
+def parse_having(cursor: QueryCursor, read: ReadExpr) -> tuple[tuple[Expr, ...], Span]:
+    """Read `having { condition; … }`, if it comes next, and where it stands."""
+    if not (cursor.is_at("having") and cursor.is_mark_at(1, "{")):
+        return (), NO_SPAN
+    word = cursor.advance()
+    cursor.require_lenient(word.span, "'having'")
+    opening, errors_before = cursor.token, cursor.error_count
+    conditions = cursor.parse_members("'having'", lambda at: _parse_condition(at, read))
+    if not conditions and cursor.error_count == errors_before:
+        cursor.report(cursor.build_span(opening.start), "'having' needs at least one condition")
+    return conditions, cursor.build_span(word.start)
+
+
+def _parse_condition(cursor: QueryCursor, read: ReadExpr) -> Expr:
+    expect_expr(cursor, "a condition or '}'")
+    condition = read(cursor)
+    cursor.accept(";")
+    return condition
+
+
 def parse_order(cursor: QueryCursor, read: ReadExpr) -> tuple[OrderKey, ...]:
     """Read `{ key, … }`, after the word `order`."""
     opening = cursor.token

@@ -38,6 +38,7 @@ from omnigraph.query.parser.parse_aggregates import (
     AGGREGATES,
     BLOCK_AGGREGATES,
     parse_count,
+    parse_having,
     parse_order,
 )
 from omnigraph.query.parser.parse_edges import parse_bounds, parse_edge_name
@@ -159,6 +160,7 @@ def _parse_lateral(cursor: QueryCursor) -> LateralBlock:
     cursor.require_lenient(word.span, f"'{word.text}'")
     clauses = parse_block(cursor, f"'{word.text}'")
     block_span = cursor.build_span(word.start)
+    having, _ = parse_having(cursor, parse_expr)
     order: tuple[OrderKey, ...] = ()
     if cursor.is_at("order") and cursor.is_mark_at(1, "{"):
         cursor.advance()
@@ -167,7 +169,7 @@ def _parse_lateral(cursor: QueryCursor) -> LateralBlock:
     offset, _ = parse_count(cursor, "offset")
     is_optional = word.text == "optional"
     span = cursor.build_span(word.start)
-    return LateralBlock(clauses, is_optional, order, limit, offset, span, block_span)
+    return LateralBlock(clauses, is_optional, order, limit, offset, having, span, block_span)
 
 
 _BLOCKS: dict[str, Callable[[QueryCursor], Clause]] = {

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from omnigraph.lang.source_text import NO_SPAN, Span
 from omnigraph.query.ast import (
     Clause,
-    Expr,
     OrderKey,
     Projection,
     ReadBody,
     SetOperation,
     SetOperator,
 )
-from omnigraph.query.parser.parse_aggregates import parse_count, parse_order
+from omnigraph.query.parser.parse_aggregates import parse_count, parse_having, parse_order
 from omnigraph.query.parser.parse_expressions import parse_expr
 from omnigraph.query.parser.parse_literals import expect_expr
 from omnigraph.query.parser.parse_pages import parse_after, parse_total
@@ -143,7 +142,7 @@ def _is_at_tail(cursor: QueryCursor) -> bool:
 def _parse_tail(cursor: QueryCursor, body: ReadBody) -> ReadBody:
     if not _is_at_tail(cursor):
         return body
-    having, having_span = _parse_having(cursor)
+    having, having_span = parse_having(cursor, parse_expr)
     order: tuple[OrderKey, ...] = ()
     order_span = NO_SPAN
     if cursor.is_at("order"):
@@ -169,25 +168,6 @@ def _parse_tail(cursor: QueryCursor, body: ReadBody) -> ReadBody:
         having_span=having_span,
         order_span=order_span,
     )
-
-
-def _parse_having(cursor: QueryCursor) -> tuple[tuple[Expr, ...], Span]:
-    if not (cursor.is_at("having") and cursor.is_mark_at(1, "{")):
-        return (), NO_SPAN
-    word = cursor.advance()
-    cursor.require_lenient(word.span, "'having'")
-    opening, errors_before = cursor.token, cursor.error_count
-    conditions = cursor.parse_members("'having'", _parse_condition)
-    if not conditions and cursor.error_count == errors_before:
-        cursor.report(cursor.build_span(opening.start), "'having' needs at least one condition")
-    return conditions, cursor.build_span(word.start)
-
-
-def _parse_condition(cursor: QueryCursor) -> Expr:
-    expect_expr(cursor, "a condition or '}'")
-    condition = parse_expr(cursor)
-    cursor.accept(";")
-    return condition
 
 
 def _parse_projections(cursor: QueryCursor, owner: str) -> tuple[Projection, ...]:
