@@ -31,8 +31,10 @@ class GraphMagics:
         given = _parse_line(_QUERY_LINE, line)
         with _ReportedFailures():
             target = self._choose_state(given)
-            outcomes = run_queries(cell, target, name=given.name, values=self._find_values(given))
-            *before, last = outcomes
+            # Any variable of the notebook may have the name of one that a bare body binds.
+            named = self._find_values(given.params)
+            values = self._shell.user_ns if given.params is None else named
+            *before, last = run_queries(cell, target, name=given.name, values=values, given=named)
             for each in before:
                 self._shell.displayhook(each)
             return self._keep(given.into, last)
@@ -73,13 +75,13 @@ class GraphMagics:
         self._newest = found
         return found
 
-    def _find_values(self, given: Namespace) -> Values:
-        """The values of parameters: those of a dict, or variables of the notebook by name."""
-        if given.params is None:
-            return dict(self._shell.user_ns)
-        found = self._shell.user_ns.get(given.params)
+    def _find_values(self, name: str | None) -> Values:
+        """The parameters in a dict of the notebook; none without its name."""
+        if name is None:
+            return {}
+        found = self._shell.user_ns.get(name)
         if not isinstance(found, dict):
-            raise UsageError(f"{given.params} is not a dict of parameters")
+            raise UsageError(f"{name} is not a dict of parameters")
         return found
 
     def _keep(self, name: str | None, value: Any) -> Any:

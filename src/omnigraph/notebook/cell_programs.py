@@ -22,13 +22,15 @@ Values: TypeAlias = Mapping[str, Any]
 Outcome: TypeAlias = Result | MutationResult | list[dict[str, Any]]
 
 
-def run_queries(text: str, target: Target, *, name: str | None, values: Values) -> list[Outcome]:
+def run_queries(
+    text: str, target: Target, *, name: str | None, values: Values, given: Values
+) -> list[Outcome]:
     """The outcomes of the queries of a text in order, of the one that is named, or of a statement.
 
-    `values` has values for parameters; those that a query does not declare are of no use to it.
+    `values` has values for declared parameters, and `given` for those of a bare body.
     """
-    with report_as_typed(text):
-        declared = declare(text)
+    with report_as_typed(text, given):
+        declared = declare(text, given)
         file = parse_file(declared).file
         if file.statement is not None:
             if not isinstance(target, Graph):

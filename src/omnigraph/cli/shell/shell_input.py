@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any, Final  # Any: a JSON value
 
 from omnigraph.errors import CompileError
 from omnigraph.lang.diagnostics import Diagnostic, Edit
@@ -14,8 +16,9 @@ from omnigraph.lang.source_text import Source, Span
 
 COMMAND_MARK: Final = "\\"
 NAME: Final = "shell"
-# What a bare body stands in.
-_HEAD: Final = f"query {NAME}() {{ "
+_NO_VALUES: Final[Mapping[str, Any]] = MappingProxyType({})
+# The types of parameters by those of JSON values; Python counts a boolean among the integers.
+_TYPES: Final = ((bool, "Bool"), (int, "I64"), (float, "F64"), (str, "String"))
 _LEAVING: Final = frozenset({"exit", "quit", "exit;", "quit;"})
 _OPENING: Final = frozenset("{[(")
 _CLOSING: Final = frozenset("}])")
@@ -49,34 +52,60 @@ def is_whole(text: str) -> bool:
     return has_result and "\n" not in text.strip()
 
 
-def declare(text: str) -> str:
-    """The text of an input as a file: a bare body becomes the body of a query."""
-    return f"{_HEAD}{_body_of(text)}\n}}" if _is_body(text) else text
+def declare(text: str, values: Mapping[str, Any] = _NO_VALUES) -> str:
+    """The text of an input as a file: a bare body becomes the body of a query.
+
+    Its parameters are those of the values that it uses, of the types of these values.
+    """
+    return f"{_build_head(text, values)}{_body_of(text)}\n}}" if _is_body(text) else text
 
 
 @contextmanager
-def report_as_typed(text: str) -> Iterator[None]:
+def report_as_typed(text: str, values: Mapping[str, Any] = _NO_VALUES) -> Iterator[None]:
     """Around the run of what `declare` made of an input: its diagnostics are about the input."""
     try:
         yield
     except CompileError as failure:
         raise CompileError(
-            [_move_diagnostic(text, each) for each in failure.diagnostics]
+            [_move_diagnostic(text, values, each) for each in failure.diagnostics]
         ) from failure
 
 
-def _move_diagnostic(text: str, found: Diagnostic) -> Diagnostic:
+def _build_head(text: str, values: Mapping[str, Any]) -> str:
+    """What a bare body stands in."""
+    tokens = lex(Source("-", text)).tokens
+    # What a colon follows is bound by the body itself.
+    bound = {each.text for each, after in pairwise(tokens) if after.text == ":"}
+    used = {each.text for each in tokens if each.kind is TokenKind.VARIABLE} - bound
+    types = {name: _type_of(values[name[1:]]) for name in sorted(used) if name[1:] in values}
+    declared = ", ".join(f"{name}: {type_}" for name, type_ in types.items() if type_)
+    return f"query {NAME}({declared}) {{ "
+
+
+def _type_of(value: Any) -> str | None:
+    """The type of a parameter with a value; None for an object, and for a list of several types."""
+    if value is None:
+        return "String?"
+    if isinstance(value, list):
+        elements = {_type_of(each) for each in value} or {"String"}
+        element = elements.pop()
+        return None if elements or element is None else f"[{element}]"
+    return next((name for kind, name in _TYPES if isinstance(value, kind)), None)
+
+
+def _move_diagnostic(text: str, values: Mapping[str, Any], found: Diagnostic) -> Diagnostic:
     """A diagnostic of the declaration of an input, in the input itself."""
     source, start, end = Source(NAME, text), found.span.start, found.span.end
     if not _is_body(text):
         return replace(found, source=source)
     length, message, suggestion = len(_body_of(text)), found.message, found.suggestion
-    start, end = (min(max(each - len(_HEAD), 0), length) for each in (start, end))
+    head = len(_build_head(text, values))
+    start, end = (min(max(each - head, 0), length) for each in (start, end))
     if start == length:
         # The brace there was not typed.
         message = message.replace("found '}'", "found the end")
     if suggestion is not None:
-        edits = (_move_edit(each, -len(_HEAD)) for each in suggestion.edits)
+        edits = (_move_edit(each, -head) for each in suggestion.edits)
         suggestion = replace(suggestion, edits=tuple(edits))
     return replace(
         found, message=message, span=Span(start, end), source=source, suggestion=suggestion

@@ -53,8 +53,8 @@ class ShellSession:
         elif stripped.lower().removesuffix(";") in ("exit", "quit"):
             self.is_ended = True
         elif stripped:
-            with report_as_typed(text):
-                self._run_text(declare(text))
+            with report_as_typed(text, self.params):
+                self._run_text(declare(text, self.params))
 
     def _run_text(self, text: str) -> None:
         start = time.perf_counter()
@@ -191,8 +191,8 @@ class ShellSession:
         """Run a query, and print its steps, their rows and times."""
         from omnigraph.query.query_compiler import parse_file, select_query
 
-        declared = declare(text)
-        with report_as_typed(text):
+        declared = declare(text, self.params)
+        with report_as_typed(text, self.params):
             query = select_query(parse_file(declared).file, None)
             snapshot, params = self.target.open(self.graph), self._select_parameters(query)
             explained = snapshot.explain(declared, params=params, analyze=True)

@@ -61,3 +61,22 @@ def test_lines_are_split_where_an_input_is_whole() -> None:
         ["show", "all;"],
         ["query", "q()", "{"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("value", "declared"),
+    [
+        (3, "$x: I64"),
+        (True, "$x: Bool"),
+        (0.5, "$x: F64"),
+        ("a", "$x: String"),
+        (None, "$x: String?"),
+        (["a"], "$x: [String]"),
+        ([1, "a"], ""),
+        ({}, ""),
+    ],
+)
+def test_a_bare_body_declares_the_values_that_it_uses(value: object, declared: str) -> None:
+    values = {"x": value, "p": 1, "unused": 2}
+    body = 'match { $p: P  $p.n = $x  $p.t != "$unused" } return { $p.n }'
+    assert declare(body, values).startswith(f"query shell({declared}) {{ match")
