@@ -162,6 +162,7 @@ WRITE_TOOLS: Final = (
         {
             "schema_source": describe_text("The text of the whole schema."),
             "branch": BRANCH,
+            "convert": {"type": "boolean"},
             "dry_run": {"type": "boolean"},
             "message": _MESSAGE,
         },

@@ -78,6 +78,11 @@ TIGHTENED: tuple[Edit, ...] = (
     Reword("text: String", "text: String @unique"),
     Reword("since: Date?\n}\nedge Leads", "since: Date\n}\nedge Leads"),
 )
+# The other branch may write the name, which entities of a merge then have.
+CONDITIONED: tuple[Edit, ...] = (
+    Reword("node Team {\n", 'node Team {\n  @check(name != "o\'h")\n'),
+    Reword('  @check(name != "o\'h")\n', ""),
+)
 RELAXED = tuple(Reword(each.new, each.old) for each in TIGHTENED if isinstance(each, Reword))
 # Their values, whole numbers of a few digits, survive each of them.
 RETYPED: tuple[Edit, ...] = (
@@ -113,6 +118,7 @@ EDITS: tuple[Edit, ...] = (
     *TIGHTENED,
     *RELAXED,
     *RETYPED,
+    *CONDITIONED,
 )
 
 
@@ -217,6 +223,8 @@ def _body(type_: NodeType | EdgeType) -> Iterator[str]:
         yield f"  {property_.name}: {property_.type}{rules}{_hint(property_.rename_from)}\n"
     for bounds in type_.constraints.ranges:
         yield f"  @range({bounds.property}, {bounds.minimum}..{bounds.maximum})\n"
+    for condition in type_.constraints.conditions:
+        yield f"  @check({condition.text})\n"
     for kind, members in type_.constraints.body:
         yield f"  @{kind.value}({', '.join(members)})\n"
 

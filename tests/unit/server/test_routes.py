@@ -354,6 +354,11 @@ def test_a_schema_is_applied_where_no_cluster_manages_it(client: httpx.Client) -
     assert made["applied"] is True
     assert made["step_count"] == len(made["steps"]) == 1
     assert "city" in client.get(f"{G}/schema").json()["schema_source"]
+    request = {"schema_source": wider.replace("city: String?", "city: I64?")}
+    refused = client.post(f"{G}/schema/apply", json=request)
+    assert "--convert" in refused.json()["error"]
+    made = client.post(f"{G}/schema/apply", json=request | {"convert": True}).json()
+    assert [step["kind"] for step in made["steps"]] == ["convert_property"]
 
 
 def test_every_answer_has_a_request_id(shared: httpx.Client) -> None:
