@@ -60,6 +60,7 @@ bench: .venv/bench  ## Timings, printed as tables; queries and search beside oth
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/reads_beside_writes.py
 	$(BIN)/python benchmarks/queries.py
+	$(BIN)/python benchmarks/language.py
 	$(BIN)/python benchmarks/gate.py
 	$(BIN)/python benchmarks/clusters.py
 	$(BIN)/python benchmarks/hostile.py

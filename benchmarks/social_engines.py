@@ -64,7 +64,9 @@ class Ours:
         self._graph.close()
 
 
-def _slug(name: str, value: Value) -> Value:
+def _slug(name: str, value: Value) -> Value | list[str]:
+    if isinstance(value, list):
+        return [f"p{number}" for number in value]
     return f"p{value}" if name == "who" else value
 
 

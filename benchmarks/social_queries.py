@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-Value = str | int
+Value = str | int | list[int]
 
 
 @dataclass(frozen=True, slots=True)
