@@ -20,6 +20,8 @@ Arcs: TypeAlias = sparse.csr_array
 _END_BITS = 32
 _END_MASK = 2**_END_BITS - 1
 _WORD_BITS = 63
+# Integers that are sorted between two checks of the budget.
+_RUN = 2_000_000
 # Of an edge while a matrix is made of it: a pair, its order, two ends and a weight.
 _EDGE_BYTES = 40
 
@@ -93,20 +95,24 @@ class EdgeGraph:
         self.budget.require_memory(_EDGE_BYTES * sum(len(each.starts) for each in parts))
         none: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         pairs = np.concatenate([none, *(_pack(each.starts, each.ends) for each in parts)])
+        self.budget.check_interrupts()
         if any(each.weights is not None for each in parts):
             weights = np.concatenate([_list_weights(each) for each in parts])
-            order = _sort_pairs(pairs, self.size)
+            order = _sort_pairs(pairs, self.size, self.budget)
+            self.budget.check_interrupts()
             pairs = pairs.take(order)
             weights = _sort_parallel(weights.take(order), pairs)
         else:
-            pairs.sort()
+            _sort_in_runs(pairs, self.budget)
             weights = np.ones(len(pairs))
         self.budget.check_interrupts()
         firsts = _find_firsts(pairs)
         if len(firsts) < len(pairs):
             weights = weights.take(firsts) if is_length else np.add.reduceat(weights, firsts)
             pairs = pairs.take(firsts)
+        self.budget.check_interrupts()
         starts, ends = pairs >> _END_BITS, (pairs & _END_MASK).astype(np.int32)
+        self.budget.check_interrupts()
         offsets = np.zeros(self.size + 1, np.int64)
         np.cumsum(np.bincount(starts, minlength=self.size), out=offsets[1:])
         if len(ends) < np.iinfo(np.int32).max:
@@ -143,7 +149,16 @@ def _pack(starts: NodeNumbers, ends: NodeNumbers) -> npt.NDArray[np.int64]:
     return pairs
 
 
-def _sort_pairs(pairs: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
+def _sort_in_runs(keys: npt.NDArray[np.int64], budget: Budget) -> None:
+    """Sort integers, so many at a time, and then merge these runs, which takes linear time."""
+    for start in range(0, len(keys), _RUN):
+        keys[start : start + _RUN].sort()
+        budget.check_interrupts()
+    if len(keys) > _RUN:
+        keys.sort(kind="stable")
+
+
+def _sort_pairs(pairs: npt.NDArray[np.int64], size: int, budget: Budget) -> npt.NDArray[np.int64]:
     """Where the pairs are in their order."""
     node_bits, place_bits = size.bit_length(), len(pairs).bit_length()
     if 2 * node_bits + place_bits > _WORD_BITS:
@@ -152,7 +167,7 @@ def _sort_pairs(pairs: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64
     keys = (pairs >> _END_BITS) << (node_bits + place_bits)
     keys |= (pairs & _END_MASK) << place_bits
     keys |= np.arange(len(pairs))
-    keys.sort()
+    _sort_in_runs(keys, budget)
     keys &= (1 << place_bits) - 1
     return keys
 

@@ -48,6 +48,16 @@ def iter_steps(
         first = last
 
 
+def iter_rows(before: npt.NDArray[np.integer], at_once: int) -> Iterator[slice]:
+    """All rows, some at a time: `before` counts the work before each row and after the last."""
+    start, size = 0, len(before) - 1
+    while start < size:
+        end = int(np.searchsorted(before, int(before[start]) + at_once, "right")) - 1
+        end = max(end, start + 1)
+        yield slice(start, end)
+        start = end
+
+
 def find_distinct_states(states: Places, marks: Places) -> Places:
     """The distinct ones of some states; `marks` has a place for every state."""
     marks[states] = np.arange(len(states))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.execution.algorithms.edge_graph import Arcs, EdgeGraph, Floats
-from omnigraph.execution.algorithms.graph_walks import Places
+from omnigraph.execution.algorithms.graph_walks import Places, iter_rows
 
 # Pairs of arcs to a common neighbour that are met between two checks of the budget.
 _PAIRS_AT_ONCE: Final = 1_000_000
@@ -45,16 +45,12 @@ def find_similar(graph: EdgeGraph, options: SimilarityOptions) -> SimilarPairs:
     np.cumsum(np.diff(backward.indptr).take(arcs.indices), out=pairs[1:])
     before = pairs.take(arcs.indptr)
     found = [SimilarPairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
-    start = 0
-    while start < graph.size:
+    for part in iter_rows(before, _PAIRS_AT_ONCE):
         graph.budget.check_interrupts()
-        limit = int(before[start]) + _PAIRS_AT_ONCE
-        end = max(int(np.searchsorted(before, limit, "right")) - 1, start + 1)
-        graph.budget.require_memory(int(before[end] - before[start]) * _PAIR_BYTES)
-        common = (arcs[start:end] @ backward).tocoo()
-        rows, others = common.row.astype(np.int64) + start, common.col.astype(np.int64)
+        graph.budget.require_memory(int(before[part.stop] - before[part.start]) * _PAIR_BYTES)
+        common = (arcs[part] @ backward).tocoo()
+        rows, others = common.row.astype(np.int64) + part.start, common.col.astype(np.int64)
         found.append(_choose_best(rows, others, common.data, arcs, options))
-        start = end
     return SimilarPairs(*(np.concatenate(each) for each in zip(*found, strict=True)))
 
 

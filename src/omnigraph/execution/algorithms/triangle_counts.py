@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from omnigraph.execution.algorithms.edge_graph import Arcs, EdgeGraph, Floats
+from omnigraph.execution.algorithms.graph_walks import iter_rows
 
 # Paths of two edges that are formed between two checks of the budget.
 _PATHS_AT_ONCE: Final = 1_000_000
@@ -31,7 +32,9 @@ def count_triangles(graph: EdgeGraph) -> Triangles:
     """
     simple = graph.build_simple()
     degrees = np.diff(simple.indptr).astype(np.int64)
+    graph.budget.check_interrupts()
     forward = _orient_by_degree(simple, degrees)
+    graph.budget.check_interrupts()
     found = np.zeros(graph.size)
     backward = forward.T.tocsr()
     for rows, closed in _iter_closed_paths(forward, forward, graph):
@@ -63,12 +66,7 @@ def _iter_closed_paths(first: Arcs, second: Arcs, graph: EdgeGraph) -> Iterator[
     lengths = np.diff(second.indptr).take(first.indices)
     np.cumsum(lengths, out=(per_arc := np.zeros(len(lengths) + 1, np.int64))[1:])
     paths[:] = per_arc.take(first.indptr)
-    start = 0
-    while start < graph.size:
+    for rows in iter_rows(paths, _PATHS_AT_ONCE):
         budget.check_interrupts()
-        limit = int(paths[start]) + _PATHS_AT_ONCE
-        end = max(int(np.searchsorted(paths, limit, "right")) - 1, start + 1)
-        budget.require_memory(int(paths[end] - paths[start]) * _PATH_BYTES)
-        rows = slice(start, end)
+        budget.require_memory(int(paths[rows.stop] - paths[rows.start]) * _PATH_BYTES)
         yield rows, (first[rows] @ second).multiply(second[rows]).tocsr()
-        start = end
