@@ -344,6 +344,8 @@ class Patterns:
         keys = keys if score is None else [score]
         order = f" order {{ {written} }}" if keys else ""
         offset = self.pen.one_of(("", "", " offset 1"))
+        if self.pen.chance(25):
+            order = f" having {{ {self.values.condition(scope, 1)} }}{order}"
         return f"{order} limit {self.pen.one_of((1, 2, 1, 3, 0))}{offset}"
 
     def _grown_inside(self, clauses: Clauses, depth: int) -> Clauses:
