@@ -6,8 +6,8 @@ const WIDTH = 190;
 const GAP_X = 120;
 const GAP_Y = 76;
 // Where labels stand on the lines of one pair of types, so that none covers another.
-const LABEL_PLACES = [0.5, 0.3, 0.7, 0.4, 0.6];
-const MARGIN = 30;
+const LABEL_PLACES = [0.42, 0.64, 0.28, 0.76, 0.5];
+const MARGIN = 44;
 const PASSES = 12;
 
 function heightOf(type, linesMax) {
@@ -85,10 +85,10 @@ function leave(box, point) {
   return { x: x + dx * scale, y: y + dy * scale };
 }
 
+/** An edge type from a node type to itself: a loop on the upper side of its box. */
 function drawLoop(box, at) {
-  const x = box.x + box.width;
-  const y = box.y + 14 + at * 22;
-  return { path: `M${x} ${y}c38 -8 38 26 0 16`, x: x + 33, y: y + 8, isLoop: true };
+  const x = box.x + box.width - 34 - at * 60;
+  return { path: `M${x} ${box.y}c-10 -34 34 -34 22 -2`, x: x + 12, y: box.y - 32 };
 }
 
 /** A point of a curve, between its start (0) and its end (1). */
@@ -103,7 +103,9 @@ function drawLine(from, to, at) {
   const middle = (box) => ({ x: box.x + box.width / 2, y: box.y + box.height / 2 });
   const [a, b] = [middle(from), middle(to)];
   const length = Math.hypot(b.x - a.x, b.y - a.y) || 1;
-  const bend = (at % 2 === 0 ? 1 : -1) * (18 + Math.floor(at / 2) * 34);
+  // Seen from the same end, whichever way the edges lead.
+  const turn = from.type.name < to.type.name ? 1 : -1;
+  const bend = turn * (at % 2 === 0 ? 1 : -1) * (18 + Math.floor(at / 2) * 44);
   const control = {
     x: (a.x + b.x) / 2 - ((b.y - a.y) / length) * bend,
     y: (a.y + b.y) / 2 + ((b.x - a.x) / length) * bend,
@@ -155,7 +157,7 @@ export function placeBoxes(catalog, linesMax) {
   return {
     boxes,
     lines: drawEdges(catalog.edges, boxOf),
-    width: MARGIN * 2 + columns * (WIDTH + GAP_X) - GAP_X + 50,
+    width: MARGIN * 2 + columns * (WIDTH + GAP_X) - GAP_X,
     height: Math.max(y - GAP_Y + MARGIN, 120),
   };
 }

@@ -10,7 +10,7 @@ export function Bar({ session, onSignOut, onKeys, children }) {
   const theme = useTheme();
   const other = theme === "dark" ? "light" : "dark";
   return html`<header class="bar">
-    <${Link} class="brand" to="/ui/"><${Mark} />Omnigraph<//>
+    <${Link} class="brand" to="/ui/"><${Mark} /><span class="name">Omnigraph</span><//>
     ${children}
     <span class="grow"></span>
     ${

@@ -68,7 +68,7 @@ function Version({ version }) {
               html`<div class="small" key=${name}>
                 <span class="muted">${name}: </span>
                 <span class="before"><${Value} value=${valueOf(before, name)} /></span>
-                →
+                ${" → "}
                 <span class="after"><${Value} value=${valueOf(after, name)} /></span>
               </div>`,
           )

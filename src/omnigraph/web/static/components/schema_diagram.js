@@ -41,7 +41,7 @@ export function SchemaDiagram() {
     </defs>
     ${lines.map(
       (line) =>
-        html`<g key=${line.name} class=${line.isLoop ? "line loop" : "line"}>
+        html`<g key=${line.name} class="line">
           <path d=${line.path} marker-end="url(#arrow)" />
           <text
             x=${line.x}

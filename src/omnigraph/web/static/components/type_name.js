@@ -11,7 +11,7 @@ export function TypeDot({ kind, name }) {
 }
 
 export function TypeName({ kind, name }) {
-  return html`<span class="row" style=${{ display: "inline-flex", gap: "6px" }}>
+  return html`<span class="row" style=${{ display: "inline-flex", flexWrap: "nowrap", gap: "6px" }}>
     <${TypeDot} kind=${kind} name=${name} />${name}
   </span>`;
 }

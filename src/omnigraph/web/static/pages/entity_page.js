@@ -33,10 +33,10 @@ export default function EntityPage({ parts: [kind, name, id] }) {
   return html`<div class="content">
     <${PageHead}
       title=${title}
-      sub=${html`<${Link} to=${address("types", [kind, name])}>
-          <${TypeName} kind=${kind} name=${name}
-        /><//>
-        <code>${id}</code>`}
+      sub=${html`<span class="row">
+        <${Link} to=${address("types", [kind, name])}><${TypeName} kind=${kind} name=${name} /><//>
+        <code>${id}</code>
+      </span>`}
     >
       ${kind === "node" ? html`<${Link} class="button" to=${address("explore", [], { type: name, id })}>Explore<//>` : null}
     <//>
