@@ -16,6 +16,7 @@ from omnigraph.schema.property_types import (
     Scalar,
     VectorType,
 )
+from omnigraph.schema.type_sets import is_type_set
 
 _TEMPORAL = {
     Scalar.DATE: (property_values.DATE_MIN, property_values.DATE_MAX),
@@ -101,8 +102,9 @@ def to_json(value: Any, type_: ResultType, catalog: Catalog) -> Any:
         if value is None:
             return None
         properties = catalog.nodes[type_.type_name].properties.values()
-        return {"@id": value["@id"]} | {
-            p.name: to_json(value[p.name], p.type, catalog)
+        own = ("@type", "@id") if is_type_set(type_.type_name) else ("@id",)
+        return {name: value[name] for name in own} | {
+            p.name: to_json(value.get(p.name), p.type, catalog)
             for p in properties
             if not p.type.is_blob and not isinstance(p.type.value, VectorType)
         }

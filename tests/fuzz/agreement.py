@@ -30,6 +30,9 @@ PAGES_MAX: Final = 6
 FEATURES: Final = {
     "binding": r"\$\w+: \w+ \{",
     "bounds": r"\w\{\d,\d\}",
+    "type set": r"^\$\w+: [(*]",
+    "lacking property": r"\$\w+\.\w+\?",
+    "type test": r"\$\w+ is (not )?[(A-Z]",
     "undirected": r" <|:<",
     "union": r" \| ",
     "wildcard": r"\*",

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from fuzz.values import COMPARISONS, SCALARS, Field, Scope, Values, an_id, literal
-from fuzz.world import EDGES, KEYS, MOODS, NODES, NUMERIC, TEXTUAL, VALUES
+from fuzz.world import (
+    EDGES,
+    KEYS,
+    MEMBERS,
+    MOODS,
+    NODES,
+    NUMERIC,
+    TEXTUAL,
+    TYPE_SETS,
+    VALUES,
+)
 
 _NAMES: Final = "abcdefgh"
 NODES_MAX: Final = 5
@@ -110,11 +120,16 @@ class Patterns:
 
     def _bound(self, clauses: Clauses) -> Clauses:
         type_name, name = self.pen.one_of(("Person", "Place", "Thing")), self._name()
+        if self.pen.chance(15):
+            type_name = self.pen.one_of(tuple(TYPE_SETS))
         found = self._with(clauses, f"${name}: {type_name}{self._matches(type_name)}")
+        if type_name in TYPE_SETS and self.pen.chance(25):
+            wanted = self.pen.one_of(("Person", "not Person", "(Place | Thing)"))
+            found = self._with(found, f"${name} is {wanted}")
         return Clauses(found.texts, found.scope.with_node(name, type_name))
 
     def _matches(self, type_name: str) -> str:
-        if not self.pen.chance(12):
+        if type_name in TYPE_SETS or not self.pen.chance(12):
             return ""
         key = KEYS.get(type_name)
         if key is not None and self.pen.chance(50):
@@ -160,7 +175,7 @@ class Patterns:
             # Both ends of a wildcard must be declared.
             texts = (*texts, f"${start}: {scope.nodes[start]}", f"${other}: {other_type}")
         ends = [f"${start}", f"${other}"]
-        if self.pen.chance(40):
+        if step.source not in TYPE_SETS and self.pen.chance(40):
             ends.reverse()
         types = _fitting(step, is_wild=is_wild)
         edge, bounds = "", ""
@@ -407,6 +422,13 @@ def _spelled(edge_type: str) -> str:
 
 def _steps_at(type_name: str) -> list[_Step]:
     """The ways to leave a node: by one edge type, or by any of several."""
+    if type_name in TYPE_SETS:
+        members = MEMBERS[type_name]
+        return [
+            _Step((name,), type_name, target)
+            for name, (source, target, _) in EDGES.items()
+            if source in members
+        ]
     single = [_Step((name,), source, target) for name, (source, target, _) in EDGES.items()]
     several = [
         _Step(tuple(types[:count]), source, target)
@@ -425,5 +447,6 @@ def _fitting(step: _Step, *, is_wild: bool) -> tuple[str, ...]:
     """The edge types of a step; a wildcard takes every one that fits the ends either way."""
     if not is_wild:
         return step.types
-    ends = {(step.source, step.target), (step.target, step.source)}
+    sources = MEMBERS.get(step.source, (step.source,))
+    ends = {pair for each in sources for pair in ((each, step.target), (step.target, each))}
     return tuple(name for name, (one, other, _) in EDGES.items() if (one, other) in ends)

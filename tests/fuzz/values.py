@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from fuzz.pen import Pen
-from fuzz.world import EDGES, IDS, NODES, NUMERIC, TEXTUAL, VALUES, WORDS, Kind
+from fuzz.world import EDGES, IDS, NODES, NUMERIC, TEXTUAL, TYPE_SETS, VALUES, WORDS, Kind
 from logic.generate import Json
 
 COMPARISONS: Final = ("=", "!=", "<", "<=", ">", ">=")
@@ -57,8 +57,11 @@ class Scope:
     def _fields(self) -> Iterator[Field]:
         yield from (Field(f"${name}", kind) for name, kind in self.values.items())
         for name, type_name in self.nodes.items():
-            yield from (Field(f"${name}.{each}", kind) for each, kind in NODES[type_name].items())
+            own = NODES.get(type_name) or TYPE_SETS[type_name]
+            yield from (Field(f"${name}.{each}", kind) for each, kind in own.items())
             yield Field(f"${name}.@id", "String")
+            if type_name in TYPE_SETS:
+                yield Field(f"${name}.@type", "String")
         for name, types in self.edges.items():
             yield from (Field(f"${name}.{each}", kind) for each, kind in _shared(types).items())
             yield from (Field(f"${name}.@{each}", "String") for each in ("id", "src", "dst"))

@@ -112,6 +112,18 @@ NODES: Final[Mapping[str, Mapping[str, Kind]]] = {
     },
     "Thing": {"label": "String", "weight": "U32", "made": "Date"},
 }
+# Several types at once, and what can be said of their nodes.
+TYPE_SETS: Final[Mapping[str, Mapping[str, Kind]]] = {
+    "(Person | Place)": {
+        "name": "String",
+        "age?": "I32",
+        "height?": "F64",
+        "active?": "Bool",
+        "tags?": "[String]",
+    },
+    "*": {"name?": "String", "label?": "String", "weight?": "U32", "born?": "Date"},
+}
+MEMBERS: Final = {"(Person | Place)": ("Person", "Place"), "*": ("Person", "Place", "Thing")}
 KEYS: Final = {"Person": "slug", "Place": "code"}
 
 # Where each edge type leads, and its properties.

@@ -32,7 +32,7 @@ _OUTCOME = re.compile(r"expect outcome: (already_up_to_date|fast_forward|merged)
 _LOADED = re.compile(r"expect loaded:((?: [A-Za-z0-9_]+=[0-9]+)*)")
 _ERROR = re.compile(r"expect error: (\S.*)")
 _PAGE = re.compile(r"expect page:(?: cursor=(next|none))?(?: total=([0-9]+))?")
-_SHAPE_LINE = re.compile(r"(\S+): (\S+?)(\?)?")
+_SHAPE_LINE = re.compile(r"(\S+): (\S.*?)(\?)?")
 _SHOW = re.compile(r"(?:^|;)\s*show\b")
 
 

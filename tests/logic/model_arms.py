@@ -43,7 +43,7 @@ from omnigraph.query.query_explain import explain_plan
 from omnigraph.query.query_parameters import bind_parameters
 from omnigraph.query.query_settings import ValueSource, list_shown_settings, resolve_settings
 from omnigraph.query.rewrites import Rewriting, rewrite
-from omnigraph.query.typed_tree import Mutation, NodeObject, ResultType, SystemValue
+from omnigraph.query.typed_tree import NOW_NAME, Mutation, NodeObject, ResultType, SystemValue
 from omnigraph.schema import load_catalog
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.property_types import EnumType
@@ -101,7 +101,7 @@ class ModelSession:
         if given is not None:
             graph, skipped = self._find_page(given, question)
         rows, total = graph.read_page(
-            plan, params, now=NOW_MS, work_limit=work, path_work_limit=path_work, skipped=skipped
+            plan, {**params, NOW_NAME: NOW_MS}, limits=(work, path_work), skipped=skipped
         )
         cursor = None
         if plan.after is not None and skipped + len(rows) < total:

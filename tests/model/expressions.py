@@ -41,8 +41,8 @@ def _known(function: Callable[..., bool], *operands: Any) -> bool | None:
 
 
 def _field(entity: Entity | None, name: str) -> Any:
-    """What an entity has; null where an optional block found none."""
-    return None if entity is None else entity[name]
+    """What an entity has; null where an optional block found none, or its type lacks it."""
+    return None if entity is None else entity.get(name)
 
 
 def _path_part(path: Any, part: typed.PathPart) -> Any:
@@ -123,12 +123,12 @@ def has_fault(expr: typed.Expr, at: At) -> bool:
 
 
 def sort_key(value: Any) -> tuple[int, Any]:
-    """Null is the smallest value and NaN the greatest; a node counts by its id."""
+    """Null is the smallest value and NaN the greatest; a node counts by its type and its id."""
     if value is None or value != value:
         return (0 if value is None else 2, 0)
     if isinstance(value, tuple):
         return (1, tuple(map(sort_key, value)))
-    return (1, value["@id"] if isinstance(value, dict) else value)
+    return (1, (value["@type"], value["@id"]) if isinstance(value, dict) else value)
 
 
 def aggregate(function: AggregateFunction, values: Iterable[Any]) -> Any:

@@ -31,13 +31,6 @@ class Affected(NamedTuple):
         return self != (0, 0)
 
 
-class Page(NamedTuple):
-    """Rows of a read, and how many it has on all pages."""
-
-    rows: list[Row]
-    total: int
-
-
 class Loaded(NamedTuple):
     """How many records of each type were loaded."""
 
@@ -63,20 +56,13 @@ class ModelGraph(Store):
         return list(reader.read(read))
 
     def read_page(
-        self,
-        read: plan.ReadPlan,
-        params: Params,
-        *,
-        now: int,
-        work_limit: int,
-        path_work_limit: int,
-        skipped: int = 0,
-    ) -> Page:
-        """The rows of a read after those of the pages before."""
-        reader = Reader(self, {**params, typed.NOW_NAME: now}, None, work_limit)
-        reader.path_work.limit = path_work_limit
+        self, read: plan.ReadPlan, params: Params, *, limits: tuple[int, int], skipped: int
+    ) -> tuple[list[Row], int]:
+        """The rows of a read after those of the pages before, and how many all pages have."""
+        reader = Reader(self, params, None, limits[0])
+        reader.path_work.limit = limits[1]
         reader.check_options(read.root)
-        return Page(*reader.read_page(read, skipped))
+        return reader.read_page(read, skipped)
 
     def rows_of(self, write: typed.PatternWrite, params: Params) -> list[Row]:
         """The rows that the actions of a statement read: entities by variable."""

@@ -18,10 +18,17 @@ from omnigraph.query.ast import SetOperator
 from omnigraph.query.limit_binding import bind_limit, read_counts, read_limit
 from omnigraph.query.typed_reads import OrderKey, edge_type_column_of
 from omnigraph.schema.property_types import VectorType
+from omnigraph.schema.type_sets import list_member_types
 
 Embed = Callable[[str, int], Sequence[float]]
 Arm = typed.NearestScore | typed.Bm25Score
+# A node by its type and its id.
+Place = tuple[str, str]
 _RRF_K = 60
+
+
+def _place(node: Entity) -> Place:
+    return node["@type"], node["@id"]
 
 
 def _combined(operator: SetOperator, left: list[Row], right: list[Row]) -> list[Row]:
@@ -50,10 +57,11 @@ class Reader:
         self._graph, self._params, self._embed = graph, params, embed
         self._work, self._work_limit = 0, work_limit
         self.path_work = paths.Work()
-        self._edges_at: dict[tuple[str, str], list[Entity]] = defaultdict(list)
+        self._edges_at: dict[tuple[str, Place], list[Entity]] = defaultdict(list)
         for name, table in graph.edges.items():
             for edge in table.values():
-                for end in {edge["@src"], edge["@dst"]}:
+                type_ = graph.catalog.edges[name]
+                for end in {(type_.source, edge["@src"]), (type_.target, edge["@dst"])}:
                     self._edges_at[name, end].append(edge)
 
     def read(self, read: plan.ReadPlan) -> Iterable[Row]:
@@ -64,13 +72,11 @@ class Reader:
         """The rows of a plan after those of the pages before, and how many all pages have."""
         root = self._bound(read).root
         top = root.input if isinstance(root, plan.Project) else root
-        if not isinstance(top, plan.Limit):
-            rows = list(self.rows(root, {}))
-            return rows, len(rows)
-        whole = replace(root, input=top.input) if isinstance(root, plan.Project) else top.input
+        cut = top if isinstance(top, plan.Limit) else plan.Limit(top, None)
+        whole = replace(root, input=cut.input) if isinstance(root, plan.Project) else cut.input
         rows = list(self.rows(whole, {}))
-        start = top.offset if top.after is None else skipped
-        return rows[start : None if top.count is None else start + top.count], len(rows)
+        start = cut.offset if cut.after is None else skipped
+        return rows[start : None if cut.count is None else start + cut.count], len(rows)
 
     def _bound(self, read: plan.ReadPlan) -> plan.ReadPlan:
         limit = read.open_limit
@@ -117,35 +123,36 @@ class Reader:
 
     def _entity(self, entity: plan.StageEntity, row: Row) -> Entity | None:
         """The node or the edge whose id a row has, if it has one."""
-        if row[entity.column] is None:
-            return None
+        if not isinstance(row[entity.column], str):
+            return row[entity.column]  # type: ignore[no-any-return]  # a node of several types
         tables = self._graph.edges if entity.is_edge else self._graph.nodes
         type_name = row.get(edge_type_column_of(entity.column), *entity.types[:1])
         return tables[type_name][row[entity.column]]
 
     def scan(self, op: plan.Scan, rows: Iterable[Row]) -> Iterator[Row]:
         for row in rows:
-            for node in self._graph.nodes[op.type_name].values():
-                found = row | {op.variable: node}
-                if self._hold(op.conditions, found):
-                    yield found
+            for name in list_member_types(op.type_name):
+                for node in self._graph.nodes[name].values():
+                    found = row | {op.variable: node}
+                    if self._hold(op.conditions, found):
+                        yield found
 
     def expand(self, op: plan.Expand, rows: Iterable[Row]) -> Iterator[Row]:
         for row in rows:
             if None in (row[op.source], row.get(op.target, "")):
                 continue
-            start = row[op.source]["@id"]
+            start = _place(row[op.source])
             ends = self._hops(op, start) if op.edge_variable else self._reached(op, start)
             for target, edge in ends:
-                if op.target_is_bound and row[op.target]["@id"] != target:
+                if op.target_is_bound and _place(row[op.target]) != target:
                     continue
-                found = row | {op.target: self._graph.nodes[op.target_type][target]}
+                found = row | {op.target: self._graph.nodes[target[0]][target[1]]}
                 if op.edge_variable:
                     found[op.edge_variable] = edge
                 if self._hold(op.conditions, found):
                     yield found
 
-    def _reached(self, op: plan.Expand, start: str) -> Iterator[tuple[str, None]]:
+    def _reached(self, op: plan.Expand, start: Place) -> Iterator[tuple[Place, None]]:
         """Breadth first: each node at a distance within the bounds; a loop takes one hop."""
         is_chain = op.source_type == op.target_type
         seen = {start} if is_chain else set()
@@ -161,18 +168,20 @@ class Reader:
                 loop = {start} & reached if hop == 1 == op.minimum else set()
                 yield from ((target, None) for target in sorted(frontier | loop))
 
-    def _hops(self, op: plan.Expand, start: str) -> Iterator[tuple[str, Entity]]:
+    def _hops(self, op: plan.Expand, start: Place) -> Iterator[tuple[Place, Entity]]:
         """Each edge at a node, with the node at its other end; a loop once."""
         for step in op.steps:
+            type_ = self._graph.catalog.edges[step.edge_type]
             for edge in self._edges_at[step.edge_type, start]:
-                self._work += op.is_selection
+                source, target = (type_.source, edge["@src"]), (type_.target, edge["@dst"])
+                is_from = source == start and (op.is_undirected or not step.is_reversed)
+                is_to = target == start and (op.is_undirected or step.is_reversed)
+                self._work += op.is_selection and (is_from or is_to or type_.is_symmetric)
                 if self._work > self._work_limit:
                     limit = self._work_limit
                     raise ResourceLimitError("traversal_work_limit", limit=limit, actual=self._work)
-                if edge["@src"] == start and (op.is_undirected or not step.is_reversed):
-                    yield edge["@dst"], edge
-                elif edge["@dst"] == start and (op.is_undirected or step.is_reversed):
-                    yield edge["@src"], edge
+                if is_from or is_to:
+                    yield target if is_from else source, edge
 
     def filter(self, op: plan.Filter, rows: Iterable[Row]) -> Iterable[Row]:
         return (row for row in rows if self._hold([op.condition], row))

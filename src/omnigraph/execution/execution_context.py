@@ -13,9 +13,10 @@ from omnigraph.execution.batch import Batch, BoundEdges, find_bound_rows
 from omnigraph.execution.query_budget import Budget
 from omnigraph.execution.search import FieldRef, search_nodes
 from omnigraph.execution.sorted_arrays import find_distinct
-from omnigraph.execution.sources.graph_source import DenseIds, Entities, RowIndices, Source
+from omnigraph.execution.sources.graph_source import DenseIds, Entities, Nodes, RowIndices, Source
 from omnigraph.execution.sources.topology.topology_entities import DenseEntities
 from omnigraph.execution.sources.topology.topology_filter import compare_property
+from omnigraph.execution.sources.type_set_source import SetNodes
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.tree_walk import iter_subexpressions, variables_of
 from omnigraph.query.typed_tree import (
@@ -34,6 +35,7 @@ from omnigraph.rows.evaluator import Params, evaluate
 from omnigraph.rows.row_filter import Mask, compute_mask, evaluate_truth
 from omnigraph.rows.row_order import compute_order_codes
 from omnigraph.rows.view import View
+from omnigraph.schema.type_sets import is_type_set
 
 # From a text and a dimension to a vector.
 Embedder: TypeAlias = Callable[[str, int], Sequence[float]]
@@ -101,7 +103,10 @@ class BatchRows:
             return flatten_chunks(rows.get_system_field(variable, name)).take(places)
         numbers = self.batch.nodes.get(variable)
         if numbers is not None:
-            return self.context.source.get_nodes(self.context.nodes_of[variable]).fetch_ids(numbers)
+            nodes = self.context.source.get_nodes(self.context.nodes_of[variable])
+            if name is SystemName.TYPE:
+                return self._fetch_types(variable, nodes, numbers)
+            return nodes.fetch_ids(numbers)
         match name:
             case SystemName.ID:
                 return self._fetch_edge_values(variable, lambda _, edges, at: edges.fetch_ids(at))
@@ -114,6 +119,14 @@ class BatchRows:
                 return self._fetch_edge_values(variable, self._fetch_source_ids)
             case SystemName.DST:
                 return self._fetch_edge_values(variable, self._fetch_target_ids)
+
+    def _fetch_types(self, variable: str, nodes: Nodes, numbers: DenseIds) -> pa.Array:
+        """The names of the types of nodes."""
+        if isinstance(nodes, SetNodes):
+            return nodes.fetch_types(numbers)
+        return pa.array([self.context.nodes_of[variable]] * min(len(numbers), 1), pa.utf8()).take(
+            pa.array(np.zeros(len(numbers), np.int64))
+        )
 
     def get_column(self, name: str) -> pa.Array:
         """The values of a variable that is bound to values."""
@@ -211,7 +224,7 @@ class BatchRows:
     def _can_compare_ids(self, left: _Field, right: _Field) -> bool:
         """Whether two nodes are the same exactly if their fields are equal."""
         type_name = self.context.nodes_of[left.variable]
-        if type_name != self.context.nodes_of[right.variable]:
+        if type_name != self.context.nodes_of[right.variable] or is_type_set(type_name):
             return False
         match left, right:
             case SystemValue(), SystemValue():

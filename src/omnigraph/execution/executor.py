@@ -20,6 +20,7 @@ from omnigraph.execution.result import Result
 from omnigraph.execution.sources.source_cache import SourceCache
 from omnigraph.execution.sources.table_source import TableSource
 from omnigraph.execution.sources.topology.topology_source import TopologySource
+from omnigraph.execution.sources.type_set_source import TypeSetSource
 from omnigraph.query.logical_plan import ReadPlan
 from omnigraph.query.typed_tree import NOW_NAME
 from omnigraph.rows.evaluator import Params, RequestParams, evaluate_constant
@@ -52,7 +53,9 @@ class QueryExecutor:
         started = time.monotonic()
         context = self._prepare_context(query, view, {**params, NOW_NAME: now}, options)
         found = self.planner.run(query.plan, context, options.pager)
-        if options.access is Access.AUTO and not isinstance(context.source, TopologySource):
+        source = context.source
+        source = source.base if isinstance(source, TypeSetSource) else source
+        if options.access is Access.AUTO and not isinstance(source, TopologySource):
             self._paths.warmup.record_read(view, query.types, time.monotonic() - started)
         return found
 
@@ -94,6 +97,8 @@ class QueryExecutor:
         source = self._paths.choose_source(
             query, view, params, access=options.access, budget=budget
         )
+        if query.has_type_sets:
+            source = TypeSetSource(source, view.catalog)
         embed = None if self._embed is None else TimedEmbedder(self._embed, budget)
         variables = query.variables
         return ExecutionContext(

@@ -18,6 +18,7 @@ of them is an error, and nothing in it needs another look-up.
     typed_table_calls     typed calls of table functions
     typed_reads           typed reads: patterns, columns and order
     query_lowering        typed tree to logical plan
+    tie_breaks            what decides between rows that an order leaves equal
     group_lowering        groups, and what is computed from them
     pattern_stages        what of a pattern is matched before and after its lateral blocks
     pattern_assembly      the order of a pattern, in which each variable is bound before its use

@@ -73,12 +73,13 @@ from omnigraph.query.ast import (
     TextPredicate,
     TextTest,
     Traversal,
+    TypeTest,
     Variable,
 )
 from omnigraph.query.table_call_printer import print_edge_selection, print_for_table
 from omnigraph.schema.ast import Name
 
-Operation = Or | And | Not | Comparison | TextTest | Membership | NullTest
+Operation = Or | And | Not | Comparison | TextTest | Membership | NullTest | TypeTest
 
 # How tightly an expression holds together; what binds looser than its place needs parentheses.
 _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _SIGNED, _OPERAND = range(1, 9)
@@ -91,7 +92,16 @@ _OPERATOR_WORDS = frozenset({"and", "or", "in", "not"})
 def print_expr(expr: Expr) -> str:
     """An expression, so that reading it gives the same tree."""
     match expr:
-        case Or() | And() | Not() | Comparison() | TextTest() | Membership() | NullTest():
+        case (
+            Or()
+            | And()
+            | Not()
+            | Comparison()
+            | TextTest()
+            | Membership()
+            | NullTest()
+            | TypeTest()
+        ):
             return _print_operation(expr)
         case Nearest() | Bm25() | Rrf() | AggregateCall() | TextPredicate() | Now():
             return _print_call(expr)
@@ -128,6 +138,10 @@ def _print_operation(expr: Operation) -> str:
             return f"{_print_within(item, _SUM)} in {_print_within(items, _SUM)}"
         case NullTest(operand, is_negated):
             return f"{_print_within(operand, _SUM)} is {'not ' if is_negated else ''}null"
+        case TypeTest(variable, types, is_negated):
+            names = " | ".join(each.text for each in types)
+            shown = f"({names})" if len(types) > 1 else names
+            return f"${variable.name} is {'not ' if is_negated else ''}{shown}"
         case _:
             assert_never(expr)
 
@@ -169,7 +183,7 @@ def _precedence_of(expr: Expr) -> int:
             return _NOT
         case TextTest(is_call=True):
             return _OPERAND
-        case Comparison() | TextTest() | Membership() | NullTest():
+        case Comparison() | TextTest() | Membership() | NullTest() | TypeTest():
             return _COMPARISON
         case Arithmetic(op):
             return _SUM if op in _SUMS else _PRODUCT
@@ -226,8 +240,8 @@ def _print_name(expr: Variable | PropertyAccess | SystemAccess | SystemField | I
     match expr:
         case Variable(name):
             return f"${name}"
-        case PropertyAccess(variable, name):
-            return f"${variable.name}.{name.text}"
+        case PropertyAccess(variable, name, is_optional):
+            return f"${variable.name}.{name.text}{'?' if is_optional else ''}"
         case SystemAccess(variable, name):
             return f"${variable.name}.@{name.text}"
         case SystemField(name):

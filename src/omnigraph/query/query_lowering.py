@@ -48,6 +48,11 @@ from omnigraph.query.pattern_assembly import (
     Test,
 )
 from omnigraph.query.pattern_stages import Step, assemble_stages
+from omnigraph.query.tie_breaks import (
+    iter_lateral_patterns,
+    list_pattern_ties,
+    list_tiebreak_values,
+)
 from omnigraph.query.tree_walk import rename_variables
 from omnigraph.query.typed_reads import (
     AggregateBlock,
@@ -67,13 +72,9 @@ from omnigraph.query.typed_reads import (
     Stage,
     Traversal,
 )
-from omnigraph.query.typed_table_calls import TableVariable
 from omnigraph.query.typed_tree import (
-    ANONYMOUS_PREFIX,
-    I64,
     STRING,
     AggregateValue,
-    BoundValue,
     Expr,
     Mutation,
     NearestScore,
@@ -83,8 +84,8 @@ from omnigraph.query.typed_tree import (
     Score,
     SystemName,
     SystemValue,
-    element_type_of,
 )
+from omnigraph.schema.type_sets import is_type_set
 
 
 def lower_query(checked: CheckedQuery, poll: Poll = lambda: None) -> Plan:
@@ -166,7 +167,12 @@ def _lower_start(stage: Stage | None, names: _NameScope) -> tuple[Unit | StageRo
 
 def _carry_ids(read: Read, stage: Stage) -> Read:
     """A read whose entities are their ids; the order of rows is not carried, only what it cuts."""
-    types = {each.name: STRING.as_nullable(each.is_nullable) for each in stage.entities}
+    types = {
+        each.name: STRING.as_nullable(each.is_nullable)
+        for each in stage.entities
+        # An id alone does not say which type of several.
+        if each.is_edge or not is_type_set(each.types[0])
+    }
     columns = tuple(
         replace(
             column,
@@ -246,51 +252,6 @@ def _add_limit(operator: Operator, read: Read) -> Operator:
     return Limit(operator, count, offset or 0, read.after)
 
 
-def list_tiebreak_values(read: Read) -> tuple[Expr, ...]:
-    """What orders equal rows: ids of named variables by name, of anonymous endpoints, then values.
-
-    A value that is computed from the others orders nothing more. Rows of combined reads have
-    nothing but columns, which order them from left to right.
-    """
-    stage = read.input
-    if stage is not None and stage.operators:
-        return tuple(
-            SystemValue(column.value.variable, SystemName.ID)
-            if isinstance(column.value, NodeValue)
-            else column.value
-            for column in read.columns
-        )
-    if stage is None:
-        return _list_pattern_ties(read.pattern)
-    values = sorted(stage.values, key=lambda value: value.property)
-    return (*_list_pattern_ties(read.pattern, stage.entities), *values)
-
-
-def _list_pattern_ties(
-    pattern: Pattern, carried: Sequence[CarriedEntity] = ()
-) -> tuple[SystemValue | BoundValue, ...]:
-    """Those of the variables of a pattern, and of entities that come with its rows."""
-    patterns = [pattern, *_iter_lateral_patterns(pattern)]
-    edges = dict(edge for each in patterns for edge in each.edges)
-    edges |= {each.name: each.types for each in carried}
-    nodes = [variable for each in patterns for variable, _ in each.nodes]
-    nodes += (each.name for one in patterns for each in _iter_table_nodes(one))
-    anonymous = [variable for variable in nodes if variable.startswith(ANONYMOUS_PREFIX)]
-    named = sorted({*nodes, *edges} - set(anonymous))
-    values: list[SystemValue | BoundValue] = []
-    for variable in (*named, *anonymous):
-        # Ids are unique within a type only.
-        if len(edges.get(variable, ())) > 1:
-            values.append(SystemValue(variable, SystemName.TYPE))
-        values.append(SystemValue(variable, SystemName.ID))
-    items = [each for one in patterns for each in one.clauses if isinstance(each, ForEach)]
-    bound = {each.variable: element_type_of(each.items) for each in items}
-    bound |= {each.position: I64 for each in items if each.position is not None}
-    values += path_lowering.list_path_ranks(each for one in patterns for each in one.clauses)
-    values += (BoundValue(name, bound[name]) for name in sorted(bound))
-    return tuple(values)
-
-
 def _iter_values(pattern: Pattern) -> Iterator[str]:
     """The variables that clauses of a pattern bind to values."""
     for clause in pattern.clauses:
@@ -302,21 +263,6 @@ def _iter_values(pattern: Pattern) -> Iterator[str]:
             yield from (each.name for each in clause.introduced)
         if isinstance(clause, PathMatch):
             yield from path_lowering.list_path_values(clause)
-
-
-def _iter_table_nodes(pattern: Pattern) -> Iterator[TableVariable]:
-    """The node variables that tables bind."""
-    for clause in pattern.clauses:
-        if isinstance(clause, ForTable):
-            yield from (each for each in clause.introduced if each.is_node)
-
-
-def _iter_lateral_patterns(pattern: Pattern) -> Iterator[Pattern]:
-    """The patterns of the lateral blocks of one, whose variables can be seen after them."""
-    for clause in pattern.clauses:
-        if isinstance(clause, LateralBlock):
-            yield clause.pattern
-            yield from _iter_lateral_patterns(clause.pattern)
 
 
 # ---- patterns ----
@@ -337,7 +283,7 @@ class _NameScope:
         """The scope inside a pattern and its lateral blocks; a name that is taken gets a suffix."""
         own = [
             name
-            for each in (pattern, *_iter_lateral_patterns(pattern))
+            for each in (pattern, *iter_lateral_patterns(pattern))
             for name in (*dict(each.nodes), *dict(each.edges), *_iter_values(each))
         ]
         names = {name: self.reserve_name(name) for name in own}
@@ -436,7 +382,7 @@ def _lower_block_column(block: typed_reads.BlockColumn, outer: _NameScope) -> Bl
     value = block.value
     if value is not None:
         if value.is_ordered:
-            ties = _list_pattern_ties(block.pattern)
+            ties = list_pattern_ties(block.pattern)
             value = replace(
                 value,
                 order=(*value.order, *ties),
@@ -452,7 +398,7 @@ def _lower_lateral(block: LateralBlock, scope: _NameScope) -> Lateral:
     """A block whose variables belong to the scope around it."""
     keys: tuple[OrderKey, ...] = ()
     if block.limit is not None or block.offset:
-        ties = map(OrderKey, _list_pattern_ties(block.pattern))
+        ties = map(OrderKey, list_pattern_ties(block.pattern))
         keys = tuple(
             replace(key, value=scope.rename_expression(key.value)) for key in (*block.keys, *ties)
         )

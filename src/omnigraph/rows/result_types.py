@@ -16,6 +16,7 @@ from omnigraph.rows.comparison import Values
 from omnigraph.rows.json_encoding import encode_json_texts
 from omnigraph.schema.catalog import Catalog, Property
 from omnigraph.schema.property_types import VectorType
+from omnigraph.schema.type_sets import is_type_set
 
 TYPE_FIELD, ID_FIELD, SOURCE_FIELD, TARGET_FIELD = "@type", "@id", "@src", "@dst"
 TIMESTAMP = pa.timestamp("ms", "UTC")
@@ -30,7 +31,8 @@ def result_type_of(type_: ResultType, catalog: Catalog) -> pa.DataType:
             pa.field(each.name, result_type_of(each.type, catalog))
             for each in iter_object_properties(type_, catalog)
         ]
-        return pa.struct([pa.field(ID_FIELD, pa.utf8()), *fields])
+        own = [TYPE_FIELD, ID_FIELD] if is_type_set(type_.type_name) else [ID_FIELD]
+        return pa.struct([*(pa.field(name, pa.utf8()) for name in own), *fields])
     return _result_arrow_type_of(arrow_type_of(type_))
 
 

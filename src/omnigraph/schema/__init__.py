@@ -14,6 +14,7 @@ exactly when none of them is an error.
     property_types         the types of property values
     property_values        values as both languages spell them
     catalog                the checked schema
+    type_sets              sets of node types, by name
     schema_printer         tree to text, in one style
     schema_shape           the canonical form of a catalog, and its hash
     schema_identity        numbers for types, properties and tables, kept across renames

@@ -6,12 +6,13 @@ ones it gets from its interfaces. Everything here is plain frozen data in declar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
 from omnigraph.schema.property_types import PropertyType
+from omnigraph.schema.type_sets import is_type_set, list_member_types, merge_types
 
 # The endpoints of an edge as they appear in the property tuples of keys, uniques and indexes.
 SOURCE = "@src"
@@ -177,6 +178,27 @@ class EdgeType:
         return self.source == self.target
 
 
+class NodeTypes(dict[str, NodeType]):
+    """Node types by name; a set of them is found by its name too, and is not listed."""
+
+    def __missing__(self, name: str) -> NodeType:
+        if not is_type_set(name):
+            raise KeyError(name)
+        return _build_set([self[each] for each in list_member_types(name)], name)
+
+
+def _build_set(members: Sequence[NodeType], name: str) -> NodeType:
+    """The properties that the members have, in the order of their names."""
+    properties: dict[str, Property] = {}
+    for each in sorted({own for member in members for own in member.properties}):
+        found = [member.properties[each] for member in members if each in member.properties]
+        merged = merge_types(own.type for own in found)
+        if merged is not None:
+            is_whole = len(found) == len(members)
+            properties[each] = Property(each, merged if is_whole else merged.as_nullable())
+    return NodeType(name, properties)
+
+
 @dataclass(frozen=True)
 class Catalog:
     """Every type of a schema, by name, in declaration order."""
@@ -184,6 +206,9 @@ class Catalog:
     interfaces: Mapping[str, InterfaceType] = field(default_factory=dict)
     nodes: Mapping[str, NodeType] = field(default_factory=dict)
     edges: Mapping[str, EdgeType] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nodes", NodeTypes(self.nodes))
 
     @cached_property
     def _edges_folded(self) -> dict[str, EdgeType]:

@@ -33,6 +33,7 @@ from omnigraph.rows.comparison import Values, flatten_chunks
 from omnigraph.rows.group_aggregates import with_one_zero
 from omnigraph.rows.result_types import iter_object_properties, result_type_of, to_result_values
 from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.type_sets import is_type_set
 
 # So many rows at a time: their texts fit the 32-bit offsets of an Arrow array, and memory and time
 # are checked in between.
@@ -149,9 +150,11 @@ def _project_node(
     value: NodeValue, kind: pa.DataType, batch: Batch, context: ExecutionContext
 ) -> pa.Array:
     rows = context.rows_of(batch)
+    is_set = is_type_set(value.type.type_name)
     properties = iter_object_properties(value.type, context.view.catalog)
+    own = (SystemName.TYPE, SystemName.ID)
     members = [
-        rows.get_system_field(value.variable, SystemName.ID),
+        *(rows.get_system_field(value.variable, each) for each in own[not is_set :]),
         *(to_result_values(rows.get_property(value.variable, each.name)) for each in properties),
     ]
     fields = [flatten_chunks(each) for each in members]

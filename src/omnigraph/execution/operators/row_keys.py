@@ -27,6 +27,7 @@ from omnigraph.rows.comparison import Values
 from omnigraph.rows.evaluator import evaluate
 from omnigraph.rows.group_aggregates import encode_group_keys
 from omnigraph.rows.row_order import Codes, RowIndices, compute_value_codes
+from omnigraph.schema.type_sets import is_type_set
 
 # Integers in so small a range are their own codes.
 _RANGE_MAX: Final = 2**20
@@ -49,7 +50,7 @@ class RowKey:
         match self.value:
             case _ if _is_lacking(self.value, batch, self.context):
                 return compute_value_codes(evaluate_rows(self.value, batch, self.context))
-            case typed_tree.SystemValue(variable, SystemName.TYPE):
+            case typed_tree.SystemValue(variable, SystemName.TYPE) if variable in batch.edges:
                 bound = batch.edges[variable]
                 return [_rank_names(bound.types).take(bound.type_indices)]
             case _ if (known := _resolve_entities(self.value, batch, self.context)) is not None:
@@ -66,14 +67,14 @@ def compute_key_codes(key: Expr, batch: Batch, context: ExecutionContext) -> Cod
     """Integers from zero that are equal exactly for equal keys."""
     match key:
         case typed_tree.NodeValue(variable) | typed_tree.SystemValue(variable, SystemName.ID) if (
-            variable in batch.nodes
+            variable in batch.nodes and not _is_id_of_several(key, context)
         ):
             # The number of a node that a row lacks is -1.
             numbers = batch.nodes[variable]
             return numbers + 1 if variable in context.nullable else numbers
         case _ if _is_lacking(key, batch, context):
             return encode_group_keys(evaluate_rows(key, batch, context))
-        case typed_tree.SystemValue(variable, SystemName.TYPE):
+        case typed_tree.SystemValue(variable, SystemName.TYPE) if variable in batch.edges:
             return batch.edges[variable].type_indices
         case _ if (known := _resolve_entities(key, batch, context)) is not None:
             return known[1]
@@ -104,6 +105,8 @@ def _resolve_entities(
         case _:
             return None
     if variable in batch.nodes:
+        if name is SystemName.TYPE or _is_id_of_several(expr, context):
+            return None
         return source.get_nodes(context.nodes_of[variable]), batch.nodes[variable]
     bound = batch.edges[variable]
     if len(bound.types) != 1:
@@ -118,6 +121,13 @@ def _resolve_entities(
             return source.get_nodes(type_.target), edges.fetch_targets(bound.dense_ids)
         case SystemName.TYPE:
             return None
+
+
+def _is_id_of_several(expr: Expr, context: ExecutionContext) -> bool:
+    """Whether an expression is an id that nodes of several types may have."""
+    return isinstance(expr, typed_tree.SystemValue) and is_type_set(
+        context.nodes_of.get(expr.variable, "")
+    )
 
 
 def _find_text_codes(

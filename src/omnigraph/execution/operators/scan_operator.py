@@ -28,6 +28,7 @@ from omnigraph.execution.sources.graph_source import RowIndices
 from omnigraph.query.logical_plan import Scan
 from omnigraph.query.typed_tree import Expr, SystemName, SystemValue
 from omnigraph.rows.comparison import to_numpy
+from omnigraph.schema.type_sets import is_type_set
 
 _NUMBER_BYTES = 4
 _INDICES_BYTES = 24
@@ -91,7 +92,8 @@ class LookupOperator:
     @staticmethod
     def is_for(op: Scan, equality: Equality) -> bool:
         """Whether an equality gives the id of the scanned node."""
-        return equality.right == SystemValue(op.variable, SystemName.ID)
+        is_id = equality.right == SystemValue(op.variable, SystemName.ID)
+        return is_id and not is_type_set(op.type_name)
 
 
 class HashJoinOperator:

@@ -24,7 +24,14 @@ from omnigraph.query.ast import SetOperator
 from omnigraph.query.logical_plan import StageRows
 from omnigraph.query.tree_walk import iter_subexpressions
 from omnigraph.query.typed_reads import Column
-from omnigraph.query.typed_tree import AggregateValue, ColumnValue, Expr, PropertyValue, SystemValue
+from omnigraph.query.typed_tree import (
+    AggregateValue,
+    ColumnValue,
+    Expr,
+    NodeValue,
+    PropertyValue,
+    SystemValue,
+)
 from omnigraph.rows.columns import arrow_type_of
 from omnigraph.rows.comparison import Values, flatten_chunks
 from omnigraph.rows.evaluator import Params
@@ -76,7 +83,7 @@ def carry_rows(
     edges: dict[str, BoundEdges] = {}
     for entity in stage.entities:
         source = by_name[entity.column].value
-        assert isinstance(source, SystemValue), "an entity is carried as its id"
+        assert isinstance(source, SystemValue | NodeValue), "an entity is carried by its number"
         if entity.is_edge:
             edges[entity.column] = batch.edges[source.variable]
         else:

@@ -30,7 +30,9 @@ from omnigraph.execution.sources.graph_source import (
     RowIndices,
 )
 from omnigraph.execution.sources.topology.adjacency_lists import Adjacency
+from omnigraph.execution.sources.type_set_source import connect_ends
 from omnigraph.query.logical_plan import Expand
+from omnigraph.schema.type_sets import is_type_set
 
 # What a pair costs while it is made: the pair, its place, its end, and a copy to sort.
 PAIR_BYTES = 32
@@ -283,16 +285,26 @@ def traversal_of(op: Expand, context: ExecutionContext, *, is_backwards: bool = 
     """The edges of a traversal, or of the same one from its target."""
     ways: list[DirectedEdges] = []
     is_symmetric = op.source_type == op.target_type
+    has_sets = is_type_set(op.source_type) or is_type_set(op.target_type)
     for member, step in enumerate(op.steps):
-        edges = context.source.get_edges(step.edge_type)
+        edges: Edges = context.source.get_edges(step.edge_type)
+        if has_sets:
+            edge_type = context.view.catalog.edges[step.edge_type]
+            ends = (op.target_type, op.source_type) if is_backwards else _types_of(op)
+            edges = connect_ends(context.source, edge_type, from_type=ends[0], to_type=ends[1])
+            is_symmetric = edge_type.is_symmetric
         is_reversed = step.is_reversed != is_backwards
         ways.append(DirectedEdges(member, edges, is_reversed, is_symmetric=is_symmetric))
         if op.is_undirected:
             ways.append(DirectedEdges(member, edges, not is_reversed, is_return=True))
     # Between two types there is nothing after the first hop.
-    maximum = op.maximum if is_symmetric else 1
+    maximum = op.maximum if op.source_type == op.target_type else 1
     types = tuple(step.edge_type for step in op.steps)
     return Traversal(context, types, tuple(ways), op.minimum, maximum, op.is_selection)
+
+
+def _types_of(op: Expand) -> tuple[str, str]:
+    return op.source_type, op.target_type
 
 
 def _sum_counts(parts: Iterable[RowIndices | None]) -> RowIndices | None:

@@ -24,6 +24,7 @@ from omnigraph.execution.optimizer.pattern_graph import Variable
 from omnigraph.execution.optimizer.physical_plan import PhysicalPlan
 from omnigraph.execution.search import FieldRef, field_cache_of
 from omnigraph.execution.sources.topology.topology_source import TopologySource
+from omnigraph.execution.sources.type_set_source import TypeSetSource
 from omnigraph.html_views import render_table, wrap_view
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.logical_plan import (
@@ -44,6 +45,7 @@ from omnigraph.rows.id_predicates import find_candidate_ids
 from omnigraph.rows.pushdown import column_of, iter_conjuncts
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.schema.property_types import Scalar
+from omnigraph.schema.type_sets import is_type_set
 from omnigraph.versioning.effects import ID_COLUMN
 
 
@@ -65,7 +67,7 @@ class AccessPaths:
     def is_whole(self) -> bool:
         """Whether whole types are in memory."""
         source = self.context.source
-        while isinstance(source, StagedSource):
+        while isinstance(source, StagedSource | TypeSetSource):
             source = source.base
         return isinstance(source, TopologySource)
 
@@ -83,6 +85,8 @@ class AccessPaths:
 
     def find_node_path(self, type_name: str, conditions: Iterable[Expr]) -> AccessPath:
         """The way to the nodes of a type that satisfy conditions."""
+        if is_type_set(type_name):
+            return AccessPath("topology" if self.is_whole else "scan")
         key, known = TypeKey(TypeKind.NODE, type_name), list(iter_conjuncts(conditions))
         shape = self.context.view.get_shape(key)
         ids = find_candidate_ids(known, shape, self.context.params)

@@ -16,6 +16,7 @@ from omnigraph.query.typed_reads import EdgeStep
 from omnigraph.query.typed_tree import Compare, Expr, Member
 from omnigraph.rows.id_predicates import find_candidate_ids
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
+from omnigraph.schema.type_sets import is_type_set
 
 # What is left of a type by a condition whose share is not counted.
 _EQUAL_SHARE: Final = 0.01
@@ -131,10 +132,11 @@ class Statistics:
             return nodes.count
         if isinstance(context.source, TopologySource):
             return len(nodes.filter_nodes(variable.conditions, context.params))
-        shape = context.view.get_shape(TypeKey(TypeKind.NODE, variable.type_name))
-        ids = find_candidate_ids(variable.conditions, shape, context.params)
-        if ids is not None:
-            return len(ids)
+        if not is_type_set(variable.type_name):
+            shape = context.view.get_shape(TypeKey(TypeKind.NODE, variable.type_name))
+            ids = find_candidate_ids(variable.conditions, shape, context.params)
+            if ids is not None:
+                return len(ids)
         found = float(nodes.count)
         for condition in variable.conditions:
             found *= _EQUAL_SHARE if _is_equality(condition) else _OTHER_SHARE

@@ -58,6 +58,7 @@ from omnigraph.query.typed_reads import Column
 from omnigraph.query.typed_tree import AggregateValue, ColumnValue, TextMatch
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.type_sets import is_type_set
 
 # A graph that has grown or shrunk this many times may need another order.
 DRIFT: int = 4
@@ -98,6 +99,11 @@ class AnalyzedPlan:
     def components(self) -> list[frozenset[str]]:
         """The variables in groups that traversals connect."""
         return self.graph.find_components(self.graph.variables)
+
+    @cached_property
+    def has_type_sets(self) -> bool:
+        """Whether a node may be of several types."""
+        return any(map(is_type_set, self.variables.nodes.values()))
 
 
 @dataclass(frozen=True, slots=True)

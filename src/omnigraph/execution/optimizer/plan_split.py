@@ -27,6 +27,7 @@ from omnigraph.query.typed_tree import (
     is_never_null,
 )
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
+from omnigraph.schema.type_sets import is_type_set, list_member_types
 
 ResultStep: TypeAlias = plans.Aggregate | plans.Having | plans.Sort | plans.Limit | plans.Project
 
@@ -146,10 +147,10 @@ def read_types_of(root: plans.Operator) -> frozenset[TypeKey]:
 def _iter_types(operator: plans.Operator) -> Iterator[TypeKey]:
     match operator:
         case plans.Scan():
-            yield TypeKey(TypeKind.NODE, operator.type_name)
+            yield from _iter_members(operator.type_name)
         case plans.Expand():
-            yield TypeKey(TypeKind.NODE, operator.source_type)
-            yield TypeKey(TypeKind.NODE, operator.target_type)
+            yield from _iter_members(operator.source_type)
+            yield from _iter_members(operator.target_type)
             for step in operator.steps:
                 yield TypeKey(TypeKind.EDGE, step.edge_type)
         case plans.TableFunction(call=call):
@@ -160,6 +161,11 @@ def _iter_types(operator: plans.Operator) -> Iterator[TypeKey]:
             yield from (TypeKey(TypeKind.EDGE, name) for name in type_.edge_types)
         case _:
             pass
+
+
+def _iter_members(type_name: str) -> Iterator[TypeKey]:
+    for name in list_member_types(type_name):
+        yield TypeKey(TypeKind.NODE, name)
 
 
 def collect_text_matches(root: plans.Operator) -> tuple[TextMatch, ...]:
@@ -189,7 +195,7 @@ def find_single_scan(root: plans.Operator) -> plans.Scan | None:
         return None
     filters = [each.condition for each in operators if isinstance(each, plans.Filter)]
     scans = [each for each in operators if isinstance(each, plans.Scan)]
-    if len(scans) != 1 or len(filters) + 1 < len(operators):
+    if len(scans) != 1 or len(filters) + 1 < len(operators) or is_type_set(scans[0].type_name):
         return None
     # A filter below the scan reads no row.
     return replace(scans[0], conditions=(*scans[0].conditions, *filters))

@@ -9,4 +9,5 @@ only in cost.
     topology       whole types in memory: columns and adjacency lists
     index          only what a query touches, read through the indexes of the tables
     table_source   the nodes of one type, scanned from their table
+    type_set_source  nodes of several types by one number, over another source
 """

@@ -105,6 +105,7 @@ from omnigraph.query.ast.query_expressions import (
     TextOp,
     TextPredicate,
     TextTest,
+    TypeTest,
     Variable,
 )
 from omnigraph.query.ast.query_paths import (
@@ -223,6 +224,7 @@ __all__ = [
     "TextPredicate",
     "TextTest",
     "Traversal",
+    "TypeTest",
     "Update",
     "UpdateVariable",
     "Variable",

@@ -254,11 +254,12 @@ class PropertyMatch:
 
 @tree_node(frozen=True, slots=True)
 class Binding:
-    """`$v: Type { p: value }`."""
+    """`$v: Type { p: value }`, or `$v: (A | B)`, whose types are `members`, or `$v: *`."""
 
     variable: Variable
     type_name: Name
     matches: tuple[PropertyMatch, ...] = ()
+    members: tuple[Name, ...] = ()
     span: Span = field(default=NO_SPAN, compare=False)
 
 

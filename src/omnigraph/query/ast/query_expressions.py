@@ -156,10 +156,11 @@ class Variable:
 
 @tree_node(frozen=True, slots=True)
 class PropertyAccess:
-    """`$v.p`."""
+    """`$v.p`, or `$v.p?`, which is null where the type of a node lacks it."""
 
     variable: Variable
     property: Name
+    is_optional: bool = False
     span: Span = field(default=NO_SPAN, compare=False)
 
 
@@ -356,6 +357,16 @@ class NullTest:
 
 
 @tree_node(frozen=True, slots=True)
+class TypeTest:
+    """`$v is Type`, or `is (A | B)`; `is not` when negated."""
+
+    variable: Variable
+    types: tuple[Name, ...]
+    is_negated: bool = False
+    span: Span = field(default=NO_SPAN, compare=False)
+
+
+@tree_node(frozen=True, slots=True)
 class And:
     """Two or more operands, none of them an `And` unless it was parenthesised."""
 
@@ -422,6 +433,7 @@ Expr = (
     | TextTest
     | Membership
     | NullTest
+    | TypeTest
     | And
     | Or
     | Not

@@ -7,6 +7,9 @@ that is wrong; nothing is reported about what depends on it.
     query_checker       one query: parameters, then its body
     check_context       the catalog, the parameters and the collector
     check_patterns      blocks of clauses, and bindings
+    check_type_sets     which types a binding means, and what all of them have
+    check_type_tests    `$v is Type`
+    check_set_traversals  traversals from and to variables of several types
     ambiguous_clauses   clauses whose meaning depends on the schema
     check_laterals      blocks whose variables can be seen after them
     check_blocks        blocks in expressions

@@ -20,6 +20,7 @@ from omnigraph.query.check.check_stages import check_input, report_unused
 from omnigraph.query.check.variable_scope import (
     EdgeVariable,
     Entity,
+    NodeVariable,
     Scope,
     ValueVariable,
     find_bound,
@@ -27,6 +28,7 @@ from omnigraph.query.check.variable_scope import (
 from omnigraph.query.tree_walk import iter_subexpressions
 from omnigraph.query.typed_tree import SystemName, column_name_of, value_column_of
 from omnigraph.schema.catalog import EdgeType, NodeType
+from omnigraph.schema.type_sets import is_type_set
 
 _ReadLeaf = typed_tree.PropertyValue | typed_tree.SystemValue | typed_tree.BoundValue
 _VALUE = LeafRules(
@@ -92,6 +94,11 @@ def _find_entity(context: CheckContext, scope: Scope, variable: ast.Variable) ->
     if isinstance(bound, ValueVariable):
         message = f"'${variable.name}' is a value, not a node or an edge"
         context.report_error("T124", variable.span, message)
+        return None
+    if isinstance(bound, NodeVariable) and is_type_set(bound.type_name or ""):
+        message = f"'${variable.name}' may be of several types, and a write is of one"
+        hint = "bind one type, or one after the other"
+        context.report_error("T124", variable.span, message, hint=hint)
         return None
     return bound
 

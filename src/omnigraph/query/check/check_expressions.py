@@ -32,6 +32,7 @@ from omnigraph.query.check.check_literals import (
     scalar_of,
 )
 from omnigraph.query.check.check_operators import element_of
+from omnigraph.query.check.check_type_tests import check_type_test
 from omnigraph.query.check.variable_scope import Scope, check_property, check_system, check_variable
 from omnigraph.query.query_dialect_hints import WORD_HINTS
 from omnigraph.schema.property_types import (
@@ -55,6 +56,7 @@ LeafExpr = (
     | ast.RankCall
     | ast.AggregateCall
     | ast.BlockValue
+    | ast.TypeTest
 )
 Leaf = Callable[[LeafExpr], typed_tree.Expr | None]
 Operator = (
@@ -184,6 +186,8 @@ def leaf_of(context: CheckContext, scope: Scope, position: LeafRules) -> Leaf:
                 return _check_leaf_call(context, scope, position, expr)
             case ast.BlockValue():
                 return context.check_block(context, scope, expr)
+            case ast.TypeTest():
+                return check_type_test(context, scope, expr)
             case _:
                 assert_never(expr)
         return None
@@ -363,7 +367,13 @@ def _refuse_in_constant(context: CheckContext, leaf: LeafExpr) -> None:
     match leaf:
         case ast.Variable(name, span):
             refuse_variable(context, name, span)
-        case ast.PropertyAccess() | ast.SystemAccess() | ast.SystemField() | ast.Identifier():
+        case (
+            ast.PropertyAccess()
+            | ast.SystemAccess()
+            | ast.SystemField()
+            | ast.Identifier()
+            | ast.TypeTest()
+        ):
             context.report_error(
                 "T45",
                 leaf.span,

@@ -23,6 +23,7 @@ from omnigraph.query.check.variable_scope import (
     check_system,
 )
 from omnigraph.schema.property_types import ListType, VectorType
+from omnigraph.schema.type_sets import is_type_set
 
 _NOW_ALIAS = "now"
 _FIRST_ONLY = "a rank call can only be the first order key"
@@ -336,7 +337,8 @@ def _build_key(
     is_constant = _is_constant(keys, value)
     if not is_constant and not is_sortable(keys.context, key, value):
         return None
-    if isinstance(value, typed_tree.NodeValue):
+    if isinstance(value, typed_tree.NodeValue) and not is_type_set(value.type.type_name):
+        # Those of several types are ordered by their types first.
         value = typed_tree.SystemValue(value.variable, typed_tree.SystemName.ID)
     is_descending = key.direction is ast.Direction.DESC
     return _CheckedKey(typed_reads.OrderKey(column or value, is_descending), is_constant)

@@ -42,6 +42,11 @@ from omnigraph.query.check.check_paths import check_path
 from omnigraph.query.check.check_search import check_predicate
 from omnigraph.query.check.check_table_calls import check_for_table
 from omnigraph.query.check.check_traversals import CheckedTraversal, check_anchors, check_traversal
+from omnigraph.query.check.check_type_sets import (
+    find_bound_type,
+    find_member_property,
+    refuse_types,
+)
 from omnigraph.query.check.check_values import check_for_each, check_let
 from omnigraph.query.check.variable_scope import (
     ANONYMOUS,
@@ -54,7 +59,6 @@ from omnigraph.query.check.variable_scope import (
     check_new_name,
     refuse_property,
 )
-from omnigraph.schema.ast import Name
 from omnigraph.schema.catalog import NodeType
 from omnigraph.schema.property_types import (
     ListType,
@@ -63,6 +67,7 @@ from omnigraph.schema.property_types import (
     VectorType,
     make_scalar_type,
 )
+from omnigraph.schema.type_sets import is_type_set
 
 _JOINED_HINT = "a block is a clause of its own: write what follows it as another clause"
 _RANK_HINT = "rank calls belong in 'order'"
@@ -326,9 +331,7 @@ def collect_declared_types(
     declared: dict[str, str | None] = {}
     for clause in clauses:
         if isinstance(clause, ast.Binding) and clause.variable.name != ANONYMOUS:
-            type_name = clause.type_name.text
-            known = type_name if type_name in context.catalog.nodes else None
-            declared.setdefault(clause.variable.name, known)
+            declared.setdefault(clause.variable.name, find_bound_type(context, clause))
     return declared
 
 
@@ -336,9 +339,10 @@ def check_binding(
     context: CheckContext, scope: Scope, binding: ast.Binding
 ) -> typed_reads.Binding | None:
     """`$v: Type { p: value }`; binds the variable unless a clause before has bound it."""
-    node = context.catalog.nodes.get(binding.type_name.text)
+    type_name = find_bound_type(context, binding)
+    node = None if type_name is None else context.catalog.nodes[type_name]
     if node is None:
-        _refuse_type(context, binding.type_name)
+        refuse_types(context, binding)
     name = _bind_variable(context, scope, binding, node)
     if node is None:
         for match in binding.matches:
@@ -385,24 +389,17 @@ def _bind_variable(
     return name
 
 
-def _refuse_type(context: CheckContext, name: Name) -> None:
-    if name.text in context.catalog.interfaces:
-        hint: str | None = "interfaces cannot be queried; name a node type that implements it"
-    elif name.text in context.catalog.edges:
-        hint = f"{name.text} is an edge type: write '$a {name.text[:1].lower()}{name.text[1:]} $b'"
-    else:
-        hint = context.suggest_similar(name.text, context.catalog.nodes)
-    context.report_error("T1", name.span, f"unknown node type '{name.text}'", hint=hint)
-
-
 def _check_match(
     context: CheckContext, variable: str, node: NodeType, match: ast.PropertyMatch
 ) -> typed_tree.Expr | None:
     value = check_constant(context, match.value)
     found = node.properties.get(match.property.text)
-    if found is None:
+    if is_type_set(node.name):
+        found = find_member_property(context, node.name, match.property, "T2")
+    elif found is None:
         owner = Owner(node.name, node.properties, NODE_FIELDS)
         refuse_property(context, "T2", match.property, owner)
+    if found is None:
         return None
     target = typed_tree.PropertyValue(variable, found.name, found.type)
     if found.type.is_blob or isinstance(found.type.value, VectorType):

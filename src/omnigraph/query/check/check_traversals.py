@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from omnigraph.lang.quoting import sanitize_text
 from omnigraph.query import ast, typed_reads
 from omnigraph.query.check.check_context import CheckContext
+from omnigraph.query.check.check_set_traversals import select_joining
 from omnigraph.query.check.variable_scope import (
     ANONYMOUS,
     EdgeVariable,
@@ -20,6 +21,7 @@ from omnigraph.query.check.variable_scope import (
     refuse_value,
 )
 from omnigraph.schema.catalog import EdgeType
+from omnigraph.schema.type_sets import is_type_set
 
 _ONE_HOP = (1, 1)
 
@@ -157,16 +159,23 @@ def _select_edges(
     ends: tuple[TraversalEnd, TraversalEnd],
 ) -> _Selection | None:
     is_wrong = any(end.is_wrong for end in ends)
+    has_set = any(end.type_name is not None and is_type_set(end.type_name) for end in ends)
     match traversal.edges:
         case ast.AnyEdge():
             if is_wrong or not are_declared(context, scope, ends, "'*'"):
                 return None
+            if has_set:
+                edge_types = list(context.catalog.edges.values())
+                return _select_between_sets(context, traversal, edge_types, ends)
             return _select_any(context, traversal, traversal.edges, ends)
         case ast.NamedEdges(names):
             edges = [(name, find_edge(context, name)) for name in names]
             known = [(name, edge) for name, edge in edges if edge is not None]
             if is_wrong or len(known) < len(edges):
                 return None
+            if has_set:
+                edge_types = [edge for _, edge in known]
+                return _select_between_sets(context, traversal, edge_types, ends)
             return _select_named(context, traversal, known, ends)
 
 
@@ -272,6 +281,35 @@ def _select_named(
     return _Selection(tuple(steps.values()), source_type, target_type)
 
 
+def _select_between_sets(
+    context: CheckContext,
+    traversal: ast.Traversal,
+    edges: list[EdgeType],
+    ends: tuple[TraversalEnd, TraversalEnd],
+) -> _Selection | None:
+    """Those of the edges that join a type of each end."""
+    source, target = (end.type_name for end in ends)
+    if traversal.is_undirected:
+        edges = [edge for edge in edges if edge.is_symmetric]
+    if traversal.is_undirected or traversal.bounds is not None:
+        # What may be walked again may be of all types on the way.
+        source, target = source or target, target or source
+    found = select_joining(edges, source, target)
+    if not found.steps:
+        span = traversal.edges.span if isinstance(traversal.edges, ast.AnyEdge) else traversal.span
+        shown = " and ".join(each for each in (source, target) if each is not None)
+        context.report_error("T5", span, f"none of these edges joins {shown}")
+        return None
+    is_one = ends[0].name == ends[1].name or traversal.is_undirected
+    if is_one and found.source_type != found.target_type:
+        joined = f"the edges lead from {found.source_type} to {found.target_type}"
+        context.report_error(
+            "T22" if traversal.is_undirected else "T5", traversal.span, f"{joined}, not both ways"
+        )
+        return None
+    return _Selection(found.steps, found.source_type, found.target_type)
+
+
 def _orient(
     edge: EdgeType, source_type: str | None, target_type: str | None
 ) -> typed_reads.EdgeStep | None:
@@ -340,7 +378,8 @@ def _check_chain(
     span = traversal.bounds.span
     joined = f"{selection.source_type} and {selection.target_type}"
     is_open = traversal.bounds.maximum is None
-    if bounds[0] != 1 or is_open or _is_selection(traversal):
+    has_set = is_type_set(selection.source_type) or is_type_set(selection.target_type)
+    if bounds[0] != 1 or is_open or has_set or _is_selection(traversal):
         context.report_error("T5", span, f"hops cannot be chained: the edge joins {joined}")
         return None
     context.report_deprecated(

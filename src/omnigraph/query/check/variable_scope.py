@@ -7,13 +7,17 @@ from dataclasses import dataclass, replace
 
 from omnigraph.query import ast, typed_reads, typed_tree
 from omnigraph.query.check.check_context import CheckContext
+from omnigraph.query.check.check_type_sets import find_set_property
 from omnigraph.schema.ast import Name
 from omnigraph.schema.catalog import EdgeType, Property
-from omnigraph.schema.property_types import EnumType, PropertyType, Scalar, ScalarType
+from omnigraph.schema.property_types import PropertyType
+from omnigraph.schema.type_sets import is_type_set, merge_types
 
 ANONYMOUS = "_"
 _RESERVED_PREFIX = "__"
+# The type of a node is for reads beyond the reference language.
 NODE_FIELDS = (typed_tree.SystemName.ID,)
+_NODE_FIELDS_READ = (typed_tree.SystemName.ID, typed_tree.SystemName.TYPE)
 EDGE_FIELDS = tuple(typed_tree.SystemName)
 
 
@@ -271,9 +275,12 @@ def check_property(
         case NodeVariable(name, str(type_name)):
             node = context.catalog.nodes[type_name]
             found = node.properties.get(access.property.text)
-            if found is None:
+            if is_type_set(type_name):
+                found = find_set_property(context, type_name, access, code)
+            elif found is None:
                 owner = Owner(type_name, node.properties, NODE_FIELDS)
                 refuse_property(context, code, access.property, owner)
+            if found is None:
                 return None
             return typed_tree.PropertyValue(name, found.name, _value_type_of(bound, found.type))
         case EdgeVariable(name, tuple(edge_types)):
@@ -294,20 +301,27 @@ def check_node_property(
     context: CheckContext, scope: Scope, access: ast.PropertyAccess, *, code: str = "T6"
 ) -> typed_tree.PropertyValue | None:
     """A property that a search or rank call reads: only nodes can be searched."""
-    if isinstance(scope.find(access.variable.name), EdgeVariable):
+    bound = scope.find(access.variable.name)
+    if isinstance(bound, EdgeVariable):
         refuse_edge(context, access.variable, "be searched")
+        return None
+    if isinstance(bound, NodeVariable) and is_type_set(bound.type_name or ""):
+        message = f"a search reads one node type, and '${bound.name}' is of {bound.type_name}"
+        context.report_error(code, access.property.span, message, hint="bind one type")
         return None
     return check_property(context, scope, access, code=code)
 
 
 def check_system(
     context: CheckContext, scope: Scope, access: ast.SystemAccess
-) -> typed_tree.SystemValue | None:
-    """A system field of a bound node or edge."""
+) -> typed_tree.SystemValue | typed_tree.Constant | None:
+    """A system field of a bound node or edge; the only type that a node can have is a constant."""
     bound = find_entity(context, scope, access.variable, "T6")
     if bound is None:
         return None
-    fields = NODE_FIELDS if isinstance(bound, NodeVariable) else EDGE_FIELDS
+    fields = EDGE_FIELDS
+    if isinstance(bound, NodeVariable):
+        fields = NODE_FIELDS if context.is_strict else _NODE_FIELDS_READ
     field = access.name.text
     if field not in {str(each) for each in fields}:
         kind = "a node" if isinstance(bound, NodeVariable) else "an edge"
@@ -317,8 +331,19 @@ def check_system(
             f"{kind} has no field '@{field}'; it has {_format_fields(fields)}",
         )
         return None
-    type_ = _value_type_of(bound, typed_tree.STRING)
-    return typed_tree.SystemValue(bound.name, typed_tree.SystemName(field), type_)
+    return read_field(bound, typed_tree.SystemName(field))
+
+
+def read_field(
+    bound: NodeVariable | EdgeVariable, field: typed_tree.SystemName
+) -> typed_tree.SystemValue | typed_tree.Constant | None:
+    """A system field that an entity has."""
+    if isinstance(bound, NodeVariable) and field is typed_tree.SystemName.TYPE:
+        if bound.type_name is None:
+            return None
+        if not bound.is_nullable and not is_type_set(bound.type_name):
+            return typed_tree.Constant(bound.type_name, typed_tree.STRING)
+    return typed_tree.SystemValue(bound.name, field, _value_type_of(bound, typed_tree.STRING))
 
 
 def find_entity(
@@ -401,7 +426,7 @@ def _check_edge_property(
             hint = f"each of {_format_edge_names(edges)} must have it" if is_shared else None
             refuse_property(context, code, name, owner, hint=hint)
             return None
-    merged = _merge_types(edge.properties[name.text].type for edge in edges)
+    merged = merge_types(edge.properties[name.text].type for edge in edges)
     if merged is None:
         context.report_error(
             code,
@@ -410,21 +435,6 @@ def _check_edge_property(
             hint="select fewer edge types",
         )
     return merged
-
-
-def _merge_types(types: Iterable[PropertyType]) -> PropertyType | None:
-    """The one type that covers all of them: enum sets are united, an enum and a String make one."""
-    distinct = list(dict.fromkeys(types))
-    is_nullable = any(each.is_nullable for each in distinct)
-    values = list(dict.fromkeys(each.value for each in distinct))
-    if len(values) == 1:
-        return PropertyType(values[0], is_nullable)
-    if any(each.scalar is not Scalar.STRING for each in distinct):
-        return None
-    if ScalarType(Scalar.STRING) in values:
-        return PropertyType(ScalarType(Scalar.STRING), is_nullable)
-    united = {word for value in values if isinstance(value, EnumType) for word in value.values}
-    return PropertyType(EnumType(tuple(sorted(united))), is_nullable)
 
 
 def _format_fields(fields: Iterable[typed_tree.SystemName]) -> str:

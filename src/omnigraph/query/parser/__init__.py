@@ -12,6 +12,7 @@ error is left out of the tree, so later passes do not report errors that follow 
     parse_pages          `after` and `total`
     parse_patterns       the clauses of `match`
     parse_table_calls    calls of table functions
+    parse_type_sets      the types of a variable, and tests of them
     parse_expressions    expressions and calls
     parse_searches       text predicates, scores and ranks, and the options of calls
     parse_aggregates     aggregates, and the keys of `order`

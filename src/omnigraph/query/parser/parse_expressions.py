@@ -28,7 +28,6 @@ from omnigraph.query.ast import (
     Not,
     Now,
     NullLiteral,
-    NullTest,
     Or,
     SystemField,
     TextFunction,
@@ -61,6 +60,7 @@ from omnigraph.query.parser.parse_searches import (
     parse_text_predicate,
     parse_two_arguments,
 )
+from omnigraph.query.parser.parse_type_sets import parse_is
 from omnigraph.query.parser.query_cursor import RESERVED, QueryCursor
 
 BLOCK_WORDS = frozenset({"exists", *BLOCK_AGGREGATES})
@@ -158,9 +158,7 @@ def _parse_word_operator(cursor: QueryCursor, left: Expr, start: int) -> Expr:
         items = _parse_sum(cursor)
         return Membership(left, items, cursor.build_span(start))
     if word == "is":
-        is_negated = cursor.accept("not")
-        cursor.expect("null", what="'null'" if is_negated else "'null' or 'not null'")
-        return NullTest(left, is_negated, cursor.build_span(start))
+        return parse_is(cursor, left, start)
     right = _parse_sum(cursor)
     return TextTest(_TEXT_OPS[word], left, right, False, cursor.build_span(start))
 

@@ -63,7 +63,10 @@ def parse_access(cursor: QueryCursor) -> Variable | PropertyAccess | SystemAcces
         name = Name(field, cursor.build_span(at))
         return SystemAccess(variable, name, cursor.build_span(variable.span.start))
     name = cursor.expect_ident("a property name after '.'")
-    return PropertyAccess(variable, name, cursor.build_span(variable.span.start))
+    is_optional = cursor.is_at("?")
+    if is_optional:
+        cursor.require_lenient(cursor.advance().span, "'?' after a property")
+    return PropertyAccess(variable, name, is_optional, cursor.build_span(variable.span.start))
 
 
 def parse_literal(cursor: QueryCursor, token: Token, *, expected: str) -> Expr:

@@ -51,6 +51,7 @@ from omnigraph.query.parser.parse_expressions import (
 from omnigraph.query.parser.parse_literals import expect_expr, parse_variable
 from omnigraph.query.parser.parse_paths import is_path, parse_path
 from omnigraph.query.parser.parse_table_calls import is_table_call, parse_for_table
+from omnigraph.query.parser.parse_type_sets import parse_type_set
 from omnigraph.query.parser.query_cursor import RESERVED, QueryCursor
 from omnigraph.query.query_dialect_hints import CLAUSE_HINTS, TARGET_HINTS
 
@@ -120,11 +121,12 @@ def _parse_clause_body(cursor: QueryCursor) -> Clause:
 def _parse_binding(cursor: QueryCursor) -> Binding:
     variable = parse_variable(cursor)
     cursor.expect(":")
-    type_name = cursor.expect_type_name("a node type name after ':'")
+    type_name, members = parse_type_set(cursor)
     matches: tuple[PropertyMatch, ...] = ()
     if cursor.is_at("{"):
         matches = cursor.parse_members(f"'{type_name.text}'", _parse_property_match)
-    return Binding(variable, type_name, matches, cursor.build_span(variable.span.start))
+    span = cursor.build_span(variable.span.start)
+    return Binding(variable, type_name, matches, members, span)
 
 
 def _parse_property_match(cursor: QueryCursor) -> PropertyMatch:

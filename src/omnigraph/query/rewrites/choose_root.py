@@ -21,6 +21,7 @@ from omnigraph.query.pattern_assembly import PatternNode, PatternParts, Test, as
 from omnigraph.query.tree_walk import Chain, chain_of, map_chains, variables_of
 from omnigraph.query.typed_tree import Compare, Expr, PropertyValue, SystemName, SystemValue
 from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.type_sets import is_type_set
 
 
 def choose_root(plan: ReadPlan, catalog: Catalog) -> ReadPlan:
@@ -68,6 +69,8 @@ def _has_fixed_key(node: PatternNode, catalog: Catalog) -> bool:
     equal = [_find_fixed_value(condition) for condition in node.conditions]
     if SystemValue(node.variable, SystemName.ID) in equal:
         return True
+    if is_type_set(node.type_name):
+        return False
     key = catalog.nodes[node.type_name].key
     fixed = {value.property for value in equal if isinstance(value, PropertyValue)}
     return key is not None and fixed.issuperset(key)

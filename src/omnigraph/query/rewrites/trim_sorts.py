@@ -18,6 +18,7 @@ from omnigraph.query.typed_tree import (
     SystemValue,
 )
 from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.type_sets import is_type_set
 
 
 def trim_sorts(plan: ReadPlan, catalog: Catalog) -> ReadPlan:
@@ -80,6 +81,9 @@ def _collect_identities(chain: Chain, catalog: Catalog) -> _Identities:
 
 def _list_node_identities(variable: str, type_name: str, catalog: Catalog) -> list[frozenset[Expr]]:
     identities: list[frozenset[Expr]] = [frozenset({SystemValue(variable, SystemName.ID)})]
+    if is_type_set(type_name):
+        fields = (SystemName.TYPE, SystemName.ID)
+        return [frozenset(SystemValue(variable, each) for each in fields)]
     node = catalog.nodes[type_name]
     if node.key is not None:
         identities.append(

@@ -35,6 +35,7 @@ from omnigraph.rows.evaluator import Params, evaluate_constant
 from omnigraph.rows.kernels.pattern_kernels import require_pattern
 from omnigraph.rows.text_predicates import require_valid_options
 from omnigraph.rows.view import View
+from omnigraph.schema.type_sets import is_type_set
 from omnigraph.spark.job_cancellation import JobGroup, cancel_on_error
 from omnigraph.spark.query.column_layout import build_layout
 from omnigraph.spark.query.pattern_lowering import PatternLowering
@@ -94,9 +95,11 @@ def run_query(  # noqa: PLR0913 — one keyword for each decision of the caller
 
 def _require_supported(plan: plans.ReadPlan, params: Params) -> None:
     """Refuse what only runs in this process, and options that no row would have to meet."""
-    if plan.is_paged:
-        raise EngineUnsupportedError("spark", "a page with a cursor or a total")
-    nullable = variable_types_of(plan.root).nullable
+    variables = variable_types_of(plan.root)
+    if plan.is_paged or any(map(is_type_set, variables.nodes.values())):
+        what = "a page with a cursor or a total" if plan.is_paged else "a variable of several types"
+        raise EngineUnsupportedError("spark", what)
+    nullable = variables.nullable
     for operator in _iter_operators(plan.root):
         if isinstance(operator, plans.Rank):
             what = f"a ranked search by {_format_score(operator.score)}"
