@@ -49,9 +49,14 @@ def test_rows_that_are_not_the_same_are_found(
     assert "".join(str(int(each)) for each in compare_columns(chunked, right)) == expected
 
 
-def test_columns_of_other_types_or_lengths_are_not_compared() -> None:
-    with pytest.raises(AssertionError, match="int32 and int64"):
-        compare_columns(pa.array([1], pa.int32()), pa.array([1], pa.int64()))
+def test_columns_of_converted_properties_are_compared_by_value() -> None:
+    narrow = pa.array([1, 2, None, 4], pa.int32())
+    wide = pa.array([1, 2**40, None, None], pa.int64())
+    for left, right in ((narrow, wide), (wide, narrow)):
+        assert compare_columns(left, right).tolist() == [False, True, False, True]
+
+
+def test_columns_of_other_lengths_are_not_compared() -> None:
     with pytest.raises(AssertionError, match="1 and 2 rows"):
         compare_columns(pa.array([1]), pa.array([1, 2]))
 
