@@ -170,6 +170,7 @@ SNAPSHOT = READS | {
     "catalog": Row(lambda it: it.catalog, (read,)),
     "describe": Row(lambda it: it.describe(_request(), analyze=True), (read,)),
     "diff": Row(lambda it: it.diff("draft"), (read, Act(Action.READ, "draft"))),
+    "list_readable_types": Row(lambda it: it.list_readable_types(), (read,)),
     "open_for": Row(lambda it: it.open_for(Action.EXPORT, None), (export,)),
     "to_json": Row(lambda it: it.to_json(), (read,)),
     "type_key": Row(lambda it: it.type_key("Person")),
@@ -205,9 +206,8 @@ DRAFTED = (
     Act(Action.CHANGE, DRAFT_BRANCH),
     Act(Action.PROPOSE, DRAFT_BRANCH, "main"),
 )
-EVE = [{"type": "Person", "data": {"name": "eve"}}]
 DRAFT = {
-    "load": Row(lambda it: it.load(EVE, mode="append"), DRAFTED),
+    "load": Row(lambda it: it.load(PEOPLE, mode="overwrite"), DRAFTED),
     "mutate": Row(lambda it: it.mutate(INSERT), DRAFTED),
 }
 # The driver is asked before it starts Spark; rows are denied, so none of them starts it.
