@@ -271,8 +271,12 @@ class Patterns:
     def _tabled(self, clauses: Clauses) -> Clauses:
         """A table function, of the nodes of a variable or of new ones."""
         scope, texts = clauses.scope, clauses.texts
-        name, type_name = self.pen.one_of(list(scope.nodes.items()))
-        if len(scope.nodes) < NODES_MAX and self.pen.chance(40):
+        # The nodes of a table are of one type.
+        single = [(name, each) for name, each in scope.nodes.items() if each in NODES]
+        if not single and len(scope.nodes) >= NODES_MAX:
+            return clauses
+        name, type_name = self.pen.one_of(single) if single else ("", "")
+        if not single or (len(scope.nodes) < NODES_MAX and self.pen.chance(40)):
             name, type_name = self._name(), self.pen.one_of(("Person", "Place", "Thing"))
             scope, texts = scope.with_node(name, type_name), (*texts, f"${name}: {type_name}")
         ends = {edge: EDGES[edge][:2] for edge in EDGES}
@@ -293,7 +297,10 @@ class Patterns:
     def _walked(self, clauses: Clauses) -> Clauses:
         """A path between two nodes, and its length."""
         scope, path, length = clauses.scope, self._name("r"), self._name("v")
-        start = self.pen.one_of(list(scope.nodes))
+        starts = [name for name, each in scope.nodes.items() if each in NODES]
+        if not starts:
+            return clauses
+        start = self.pen.one_of(starts)
         start_type = scope.nodes[start]
         step = self.pen.one_of(_steps_at(start_type))
         other_type = step.target if step.source == start_type else step.source

@@ -1,7 +1,7 @@
 """A page of ordered rows: those after a position, and the position after them.
 
-Rows before the position are left out by their keys and never ordered, so that the tenth page takes
-as long as the first one. A key is only examined where those before it are equal.
+Rows before the position are left out by their keys and never ordered, so that no page takes longer
+for being further on. A key is only examined where those before it are equal.
 """
 
 from __future__ import annotations
