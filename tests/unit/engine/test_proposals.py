@@ -144,15 +144,15 @@ def test_what_comes_after_the_approval_is_not_merged(
     ines.approve()
     graph.acting_as("ci").proposal(1).report_check("quality", "pass")
     log = type(graph._session.resources.proposals)
-    append = log.append
+    add_event = log.add_event
 
     def slip_in(self: object, number: int, decide: object, *, actor: str | None) -> object:
-        done = append(self, number, decide, actor=actor)  # type: ignore[arg-type]
-        monkeypatch.setattr(log, "append", append)
+        done = add_event(self, number, decide, actor=actor)  # type: ignore[arg-type]
+        monkeypatch.setattr(log, "add_event", add_event)
         write(graph, ours, "eve")
         return done
 
-    monkeypatch.setattr(log, "append", slip_in)
+    monkeypatch.setattr(log, "add_event", slip_in)
     ines.merge()
     assert [each["p.name"] for each in _names(graph)] == ["ada", "bob"]
 
@@ -256,17 +256,17 @@ def test_two_merges_of_different_commits_make_one(
     ours = propose(plain)
     plain.branch().load([{"name": "dan"}], type="Person", mode="append")
     log = type(plain._session.resources.proposals)
-    append = log.append
+    add_event = log.add_event
 
     def overtake(self: object, number: int, decide: object, *, actor: str | None) -> object:
-        done = append(self, number, decide, actor=actor)  # type: ignore[arg-type]
-        monkeypatch.setattr(log, "append", append)
+        done = add_event(self, number, decide, actor=actor)  # type: ignore[arg-type]
+        monkeypatch.setattr(log, "add_event", add_event)
         write(plain, ours, "eve")
         other.append(plain.proposal(1).merge())
         return done
 
     other: list[object] = []
-    monkeypatch.setattr(log, "append", overtake)
+    monkeypatch.setattr(log, "add_event", overtake)
     result = ours.merge()
     assert [result] == other
     assert result.is_repeated

@@ -242,7 +242,7 @@ class Proposal:
 
     def _append(self, decide: Callable[[ProposalState], Event | None]) -> ProposalInfo:
         log, actor = self._session.resources.proposals, self._session.actor
-        return self._describe(log.append(self._number, decide, actor=actor))
+        return self._describe(log.add_event(self._number, decide, actor=actor))
 
     def _describe(self, state: ProposalState) -> ProposalInfo:
         if state.merged is not None:

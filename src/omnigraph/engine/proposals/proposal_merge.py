@@ -86,7 +86,7 @@ class ProposalMerger:
             raise PreconditionFailedError(
                 state.opened.source, expected=str(terms.head), actual=proposed.head.commit
             )
-        begun = self._log.append(
+        begun = self._log.add_event(
             self._number, partial(self._begin, proposed), actor=self._session.actor
         )
         if begun.merged is not None:
@@ -185,7 +185,7 @@ class ProposalMerger:
         def decide(state: ProposalState) -> Event | None:
             return merged if state.merged is None else None
 
-        return self._log.append(self._number, decide, actor=self._session.actor)
+        return self._log.add_event(self._number, decide, actor=self._session.actor)
 
     def _answer_merged(self, state: ProposalState, terms: ProposalTerms) -> MergeResult:
         """The answer of a merge that was made before."""

@@ -111,7 +111,7 @@ class ProposalLog:
                 return fold_events(number, [stored]), True
         raise _build_overtaken_error("the opening of a proposal")
 
-    def append(
+    def add_event(
         self,
         number: int,
         decide: Callable[[ProposalState], Event | None],

@@ -214,7 +214,7 @@ class Proposals(RuleBasedStateMachine):
 
         def attempt(log: ProposalLog) -> None:
             try:
-                log.append(number, lambda _: event, actor=actor)
+                log.add_event(number, lambda _: event, actor=actor)
             except ProposalRefusedError:
                 refused.append(number)
 
