@@ -93,7 +93,7 @@ def test_an_unsupported_change_is_refused_with_its_code_and_changes_nothing(
     graph: PlainGraph,
 ) -> None:
     head, stored = graph.head(), everything_stored(graph)
-    retyped = changed(PEOPLE, ("age: I32?", "age: I64?"), ("node City", "node Town {} node City"))
+    retyped = changed(PEOPLE, ("age: I32?", "age: [I32]?"), ("node City", "node Town {} node City"))
     with pytest.raises(MigrationUnsupportedError, match=r"^\[OG-MF-106\] node:Person\.age: "):
         graph.migrated(retyped)
     with pytest.raises(MigrationUnsupportedError, match=r"^\[OG-MF-103\] node:City\.size: "):
