@@ -64,9 +64,8 @@ def _make_numbers(values: pa.Array, target: pa.DataType) -> pa.Array:
     if source == target:
         return values
     if pa.types.is_floating(target):
-        if pa.types.is_integer(source):
-            limit = min(_EXACT_MAX[target], 2 ** _BITS_MAX[source] - 1)
-            values = _keep_where(_are_within(values, limit), values)
+        if pa.types.is_integer(source) and 2 ** _BITS_MAX[source] > _EXACT_MAX[target]:
+            values = _keep_where(_are_within(values, _EXACT_MAX[target]), values)
         return values.cast(target, safe=False)
     if pa.types.is_floating(source):
         low = 0.0 if pa.types.is_unsigned_integer(target) else -(2.0 ** _BITS_MAX[target])
