@@ -228,3 +228,29 @@ def test_a_stored_schema_whose_column_belongs_to_nothing_is_damaged() -> None:
         document["columns"][0][0] += 100
         with pytest.raises(StoredSchemaError, match="a column belongs to no property"):
             decode_accepted(document)
+
+
+SPANS = "node Span { id: String @key start: I32? end: I32? @check(start <= end) }"
+SPAN_TEXTS = SPANS.replace("I32?", "String?")
+SPAN: dict[str, Any] = {"type": "Span", "data": {"id": "a", "start": 9, "end": 10}}
+
+
+def test_a_conversion_is_refused_if_a_condition_is_false_of_the_converted_values() -> None:
+    with new_graph(SPAN, schema=SPANS) as graph:
+        main = graph.branch()
+        plan = main.plan_schema(SPAN_TEXTS, convert=True)
+        assert [(each.check.code, each.count) for each in plan.violations] == [("OG-MF-107", 1)]
+        with pytest.raises(MigrationUnsupportedError, match="'a' \\(10, 9\\)"):
+            main.apply_schema(SPAN_TEXTS, convert=True)
+        main.mutate('query q() { update Span set { end: 90 } where id = "a" }')
+        main.apply_schema(SPAN_TEXTS, convert=True)
+
+
+def test_a_merge_holds_converted_values_against_the_conditions_of_both_sides() -> None:
+    with new_graph(SPAN, schema=SPANS.replace("@check(start <= end)", "")) as graph:
+        main, trial = graph.branch(), graph.create_branch("trial")
+        trial.apply_schema(SPANS)
+        main.apply_schema(SPAN_TEXTS.replace("@check(start <= end)", ""), convert=True)
+        for target, source in ((main, trial), (trial, main)):
+            with pytest.raises(MergeConflictError, match="value_constraint_violation"):
+                target.merge(source)

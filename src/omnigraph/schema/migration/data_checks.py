@@ -16,6 +16,7 @@ from omnigraph.schema.catalog import (
     Range,
 )
 from omnigraph.schema.migration.migration_steps import (
+    CONSTRAINT,
     AddConstraint,
     ChangeConstraint,
     ConvertProperty,
@@ -129,8 +130,15 @@ class DataViolation:
 
 
 def list_data_checks(steps: Iterable[Step]) -> tuple[DataCheck, ...]:
-    """The checks of some steps, in their order; an interface has no entities of its own."""
-    return tuple(check for check in _iter_checks(steps) if check.owner.kind != TypeKind.INTERFACE)
+    """The checks of some steps, in their order; an interface has no entities of its own.
+
+    A rule that several steps ask for is checked once.
+    """
+    found: dict[tuple[TypeKey, DataRule], DataCheck] = {}
+    for check in _iter_checks(steps):
+        if check.owner.kind != TypeKind.INTERFACE:
+            found.setdefault((check.owner, check.rule), check)
+    return tuple(found.values())
 
 
 def _iter_checks(steps: Iterable[Step]) -> Iterator[DataCheck]:
@@ -140,8 +148,11 @@ def _iter_checks(steps: Iterable[Step]) -> Iterator[DataCheck]:
                 yield DataCheck(step.code, owner, Required(name), step)
             case ConvertProperty(owner, name, _, EnumType() as enum):
                 yield DataCheck(step.code or "", owner, OneOf(name, enum), step)
-            case WidenProperty(owner, name) | ConvertProperty(owner, name) if step.code is not None:
-                yield DataCheck(step.code, owner, Convertible(name), step)
+            case WidenProperty(owner, name) | ConvertProperty(owner, name):
+                if step.code is not None:
+                    yield DataCheck(step.code, owner, Convertible(name), step)
+                for condition in step.conditions:
+                    yield DataCheck(CONSTRAINT, owner, condition, step)
             case AddConstraint(owner, constraint, True) | ChangeConstraint(
                 owner, _, constraint, True
             ):

@@ -13,7 +13,7 @@ from omnigraph.lang.diagnostic_codes import CODES
 from omnigraph.lang.diagnostics import Severity
 from omnigraph.lang.text_printer import quote_string
 from omnigraph.schema.accepted_schema import TypeKey
-from omnigraph.schema.catalog import AnnotationValue, MergeRule
+from omnigraph.schema.catalog import AnnotationValue, Condition, MergeRule
 from omnigraph.schema.migration.written_constraints import WrittenConstraint
 from omnigraph.schema.property_types import EnumType, PropertyType, ValueType
 from omnigraph.schema.type_conversions import may_lose_values
@@ -185,12 +185,16 @@ class TightenProperty:
 
 @dataclass(frozen=True, slots=True)
 class WidenProperty:
-    """A property gets a type that holds its values, which are written to another column."""
+    """A property gets a type that holds its values, which are written to another column.
+
+    `conditions` name the property and stay as they are: of other values they may be false.
+    """
 
     owner: TypeKey
     name: str
     old: ValueType
     new: ValueType
+    conditions: tuple[Condition, ...] = ()
 
     @property
     def code(self) -> str | None:
@@ -205,13 +209,15 @@ class WidenProperty:
 class ConvertProperty:
     """The values of a property stay and get another type, nullability aside.
 
-    Texts stay where they are, other values are written to another column.
+    Texts stay where they are, other values are written to another column. `conditions` name the
+    property and stay as they are: of other values they may be false.
     """
 
     owner: TypeKey
     name: str
     old: ValueType
     new: ValueType
+    conditions: tuple[Condition, ...] = ()
 
     @property
     def code(self) -> str | None:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from omnigraph.schema.accepted_schema import DeclaredType, TypeKind
 from omnigraph.schema.catalog import (
     AnnotationValue,
+    Condition,
     EdgeType,
     InterfaceType,
     NodeType,
@@ -231,8 +232,9 @@ def _plan_rewritten(pair: TypePair, old: Property, new: Property) -> Step:
         return refuse(
             f"changing the type of a key {change} is not supported, because ids would change"
         )
+    conditions = tuple(_iter_kept_conditions(pair, new.name))
     if is_wider:
-        return WidenProperty(pair.key, new.name, before, after)
+        return WidenProperty(pair.key, new.name, before, after, conditions)
     if not pair.may_convert:
         return refuse(
             f"changing the property type {change} converts every value; allow it"
@@ -242,7 +244,17 @@ def _plan_rewritten(pair: TypePair, old: Property, new: Property) -> Step:
         return refuse(
             f"converting {change} and a rename are two changes; apply one after the other"
         )
-    return ConvertProperty(pair.key, new.name, before, after)
+    return ConvertProperty(pair.key, new.name, before, after, conditions)
+
+
+def _iter_kept_conditions(pair: TypePair, name: str) -> Iterator[Condition]:
+    """The conditions on a property that both versions have; one that is new is a step itself."""
+    if isinstance(pair.old.type, InterfaceType) or isinstance(pair.new.type, InterfaceType):
+        return
+    known = {each.text for each in pair.old.type.constraints.conditions}
+    for each in pair.new.type.constraints.conditions:
+        if name in each.members and each.text in known:
+            yield each
 
 
 def _key_of(type_: DeclaredType) -> tuple[str, ...]:
