@@ -13,6 +13,7 @@ from omnigraph.errors import (
     ConflictError,
     CorruptObjectError,
     InDoubtError,
+    InvalidArgumentError,
     MergeConflictError,
     OmnigraphError,
     PolicyDeniedError,
@@ -66,6 +67,10 @@ _UNDECIDED: Final = (InDoubtError, StorageUnknownError)
 _MISSING: Final = (CorruptObjectError, StorageError)
 
 
+# The keys of merges of proposals: a write with one of them would pass for such a merge.
+RESERVED_KEYS: Final = "proposal:"
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
     """Under which condition a write may happen, and what is said about it.
@@ -95,9 +100,18 @@ def build_terms(
     return Terms(
         arguments.require_optional_text("if_commit", commit),
         arguments.require_optional_text("message", message),
-        arguments.require_optional_key(key),
+        _require_own_key(key),
         is_dry=is_dry,
     )
+
+
+def _require_own_key(value: object) -> str | None:
+    """An idempotency key of a caller, which is none of those that merges of proposals have."""
+    key = arguments.require_optional_key(value)
+    if key is not None and key.startswith(RESERVED_KEYS):
+        reason = f"keys that begin with '{RESERVED_KEYS}' are those of merges of proposals"
+        raise InvalidArgumentError("key", reason, hint="begin it with another word")
+    return key
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,21 @@ def test_a_later_commit_makes_reviews_and_checks_stale(graph: Graph) -> None:
     assert ines.merge().outcome == "fast_forward"
 
 
+def test_another_target_makes_reviews_stale(graph: Graph) -> None:
+    ours, ines = propose(graph), graph.acting_as("ines")
+    ines.create_branch("next")
+    ours.edit(target="next")
+    ines.proposal(1).approve()
+    assert ours.read().approvals == ("ines",)
+    info = ours.edit(target="main")
+    assert (info.approvals, [each.is_stale for each in info.reviews]) == ((), [True])
+    graph.acting_as("ci").proposal(1).report_check("quality", "pass")
+    said = denial(ines.proposal(1).merge)
+    assert "1 approval from 'stewards': there are 0, 1 for another target" in said
+    ines.proposal(1).approve()
+    assert ines.proposal(1).merge().outcome == "fast_forward"
+
+
 def test_maintenance_of_the_branch_leaves_an_approval_as_it_is(plain: Graph) -> None:
     ours = propose(plain)
     before = ours.approve()

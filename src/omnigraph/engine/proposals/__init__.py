@@ -8,6 +8,7 @@ it and wherever they stop; the policy is asked before anything is read or writte
     proposal_listings  lists proposals, and opens them
     proposal_info      what is known of a proposal, as data and as a document
     proposal_rules     which requirements of the policy a proposal meets, and what is missing
+    proposal_rights    who may see a proposal, take part in it, and merge it
     proposal_source    the branch of a proposal, the commit it asks to merge, and what that changes
     proposal_merge     the merge of a proposal, and its recovery
     proposal           one proposal, and what can be done with it

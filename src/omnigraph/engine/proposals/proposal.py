@@ -13,6 +13,11 @@ from omnigraph.engine.graph_session import Session
 from omnigraph.engine.merger import Merger
 from omnigraph.engine.proposals.proposal_info import ProposalInfo, describe_proposal
 from omnigraph.engine.proposals.proposal_merge import ProposalMerger, ProposalTerms
+from omnigraph.engine.proposals.proposal_rights import (
+    require_own,
+    require_part,
+    require_visible,
+)
 from omnigraph.engine.proposals.proposal_source import (
     find_compared,
     find_proposed,
@@ -27,7 +32,7 @@ from omnigraph.engine.proposals.proposal_texts import (
 )
 from omnigraph.engine.read_requests import build_time_budget
 from omnigraph.engine.write_results import MergePlan, MergeResult
-from omnigraph.errors import InvalidArgumentError, PolicyDeniedError, PreconditionFailedError
+from omnigraph.errors import InvalidArgumentError, PreconditionFailedError
 from omnigraph.execution.query_budget import Cancellation
 from omnigraph.policy.acts import Act, Action
 from omnigraph.versioning.proposals import (
@@ -55,8 +60,8 @@ class Proposal:
     """A request to merge a branch into another one, with its reviews, checks and comments.
 
     Each method sees the proposal as it is at that moment; those that do something return it as it
-    is afterwards. A review counts for the commit that was the newest of the branch: later commits
-    make it stale.
+    is afterwards. A review counts for the commit that was the newest of the branch, and for the
+    target: later commits make it stale, and so does another target.
     """
 
     def __init__(self, graph: Graph, session: Session, number: int) -> None:
@@ -72,7 +77,7 @@ class Proposal:
     def read(self) -> ProposalInfo:
         """What is known of it now, with what the policy still requires of it."""
         state = ProposalMerger(self._session, self._number).read()
-        self._authorize_look(state)
+        require_visible(self._session, state)
         return self._describe(state)
 
     def comment(
@@ -101,7 +106,7 @@ class Proposal:
             raise InvalidArgumentError("text", "it is empty", hint="say something")
 
         def decide(state: ProposalState) -> Event:
-            self._authorize_part(state)
+            require_part(self._session, state)
             return said
 
         return self._append(decide)
@@ -135,17 +140,17 @@ class Proposal:
         named = None if title is None else require_title("title", title)
         text = require_optional_body("body", body)
         if target is not None:
-            self._session.resources.branches.resolve(arguments.require_text("target", target))
+            self._require_target(arguments.require_text("target", target))
         elif named is None and text is None:
             raise InvalidArgumentError("title", "nothing is changed", hint="pass what is new")
 
         def retitle(state: ProposalState) -> Event | None:
-            self._authorize_own(state)
+            require_own(self._session, state)
             is_same = named in (None, state.title) and text in (None, state.body)
             return None if is_same else Retitled(named or state.title, text)
 
         def retarget(state: ProposalState) -> Event | None:
-            self._authorize_own(state)
+            require_own(self._session, state)
             if target is None or target == state.target:
                 return None
             self._session.authorize(Act(Action.PROPOSE, state.opened.source, target))
@@ -159,9 +164,10 @@ class Proposal:
         text = require_optional_body("reason", reason)
 
         def decide(state: ProposalState) -> Event | None:
-            self._authorize_own(state)
+            require_own(self._session, state)
             return None if state.status is ProposalStatus.CLOSED else Closed(text)
 
+        require_own(self._session, self._read_visible())
         # A merge that stopped half way may have happened.
         ProposalMerger(self._session, self._number).settle()
         return self._append(decide)
@@ -178,20 +184,21 @@ class Proposal:
         """What it asks to merge, or has merged, as long as that history is kept."""
         budget = build_time_budget(timeout, cancel)
         state = ProposalMerger(self._session, self._number).read()
+        require_visible(self._session, state)
         states = find_compared(self._session, state)
         return compute_diff(self._session, *states, parse_filters(kinds, types, ops), budget)
 
     def plan(self) -> MergePlan:
         """What its merge would do now, with every conflict; nothing is written."""
-        state = self._session.resources.proposals.read(self._number)
+        state = self._read_visible()
         proposed = require_proposed(self._session, state)
         merger = self._create_merger(state.target, Action.READ, Action.READ)
         return merger.plan(proposed.at.stream.branch, chosen=merger.choose(None, None))
 
     def sync_branch(self, *, message: str | None = None) -> MergeResult:
         """Merge the target into its branch, which makes the reviews stale."""
-        state = self._session.resources.proposals.read(self._number)
-        self._authorize_part(state)
+        state = self._read_visible()
+        require_part(self._session, state)
         require_proposed(self._session, state)
         text = arguments.require_optional_text("message", message)
         merger = self._create_merger(state.opened.source, None, Action.CHANGE)
@@ -242,7 +249,24 @@ class Proposal:
 
     def _append(self, decide: Callable[[ProposalState], Event | None]) -> ProposalInfo:
         log, actor = self._session.resources.proposals, self._session.actor
-        return self._describe(log.add_event(self._number, decide, actor=actor))
+
+        def decide_visible(state: ProposalState) -> Event | None:
+            require_visible(self._session, state)
+            return decide(state)
+
+        return self._describe(log.add_event(self._number, decide_visible, actor=actor))
+
+    def _read_visible(self) -> ProposalState:
+        state = self._session.resources.proposals.read(self._number)
+        require_visible(self._session, state)
+        return state
+
+    def _require_target(self, target: str) -> None:
+        """Refuse a branch that is not there, to who may propose to merge into it."""
+        state = self._read_visible()
+        require_own(self._session, state)
+        self._session.authorize(Act(Action.PROPOSE, state.opened.source, target))
+        self._session.resources.branches.resolve(target)
 
     def _describe(self, state: ProposalState) -> ProposalInfo:
         if state.merged is not None:
@@ -266,24 +290,6 @@ class Proposal:
 
     def _authorize(self, action: Action, state: ProposalState) -> None:
         self._session.authorize(Act(action, state.opened.source, state.target))
-
-    def _authorize_own(self, state: ProposalState) -> None:
-        """Its author may change or end it, and so may a reviewer."""
-        is_author = state.author is not None and state.author == self._session.actor
-        self._authorize(Action.PROPOSE if is_author else Action.REVIEW, state)
-
-    def _authorize_part(self, state: ProposalState) -> None:
-        """Who may propose or review may take part."""
-        try:
-            self._authorize(Action.PROPOSE, state)
-        except PolicyDeniedError:
-            if not self._session.is_allowed(Act(Action.REVIEW, state.opened.source, state.target)):
-                raise
-
-    def _authorize_look(self, state: ProposalState) -> None:
-        """Who may read the graph or take part may see a proposal."""
-        if not self._session.is_allowed(Act(Action.READ)):
-            self._authorize_part(state)
 
 
 def _build_anchor(

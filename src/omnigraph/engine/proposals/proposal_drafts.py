@@ -16,6 +16,7 @@ from omnigraph.errors import (
     BranchExistsError,
     InDoubtError,
     OmnigraphError,
+    PolicyDeniedError,
     StorageError,
 )
 from omnigraph.ids import generate_ulid
@@ -82,22 +83,36 @@ class ProposalDraft:
 
     def _propose(self, write: Callable[[Branch], object]) -> Proposal:
         graph, target = self._target.graph, self._target.name
-        if self._key is not None:
-            # Its branch may be merged and deleted by now.
-            made = (each.number for each in graph.proposals() if each.key == self._key)
-            if (number := next(made, None)) is not None:
-                return graph.proposal(number)
+        # Its branch may be merged and deleted by now.
+        made = self._find_made(graph)
+        if made is not None:
+            return made
         branch, is_new = self._open_branch(graph)
         try:
             write(branch)
         except OmnigraphError as error:
             if is_new and not isinstance(error, _UNDECIDED):
-                with suppress(OmnigraphError):
-                    graph.delete_branch(branch.name)
+                _delete_branch(branch)
             raise
-        return graph.open_proposal(
-            branch.name, title=self._title, target=target, body=self._body, key=self._key
-        )
+        try:
+            return graph.open_proposal(
+                branch.name, title=self._title, target=target, body=self._body, key=self._key
+            )
+        except PolicyDeniedError:
+            if is_new:
+                _delete_branch(branch)
+            raise
+
+    def _find_made(self, graph: Graph) -> Proposal | None:
+        """The proposal that an earlier request with the key has opened."""
+        if self._key is None:
+            return None
+        # Who may propose and not read is denied the list as long as it shows him nothing.
+        with suppress(PolicyDeniedError):
+            for each in graph.proposals():
+                if each.key == self._key:
+                    return graph.proposal(each.number)
+        return None
 
     def _open_branch(self, graph: Graph) -> tuple[Branch, bool]:
         """The branch of the draft, and whether it was created now."""
@@ -108,6 +123,12 @@ class ProposalDraft:
             if self._key is None:
                 raise
             return graph.branch(name), False
+
+
+def _delete_branch(branch: Branch) -> None:
+    """End the branch of a draft that came to nothing, if its actor may."""
+    with suppress(OmnigraphError):
+        branch.graph.delete_branch(branch.name)
 
 
 def build_branch_name(title: str, key: str | None) -> str:

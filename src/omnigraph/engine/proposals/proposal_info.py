@@ -52,7 +52,7 @@ class ProposalListing(HtmlDocument):
 
 @dataclass(frozen=True, slots=True)
 class ProposalReview:
-    """The newest review of an actor; a stale one speaks of another commit than the newest."""
+    """The newest review of an actor; a stale one speaks of another commit, or target, than now."""
 
     actor: str | None
     verdict: str
@@ -253,7 +253,7 @@ def _describe_reviews(state: ProposalState, head: str | None) -> tuple[ProposalR
             each.head,
             datetime_of(each.at_us),
             each.text,
-            is_stale=each.head != head,
+            is_stale=each.head != head or each.target != state.target,
         )
         for each in newest
     )

@@ -6,6 +6,7 @@ from omnigraph.engine import arguments
 from omnigraph.engine.graph_session import Session
 from omnigraph.engine.proposals.proposal_info import ProposalListing, list_proposal
 from omnigraph.engine.proposals.proposal_merge import find_outcome
+from omnigraph.engine.proposals.proposal_rights import may_take_part
 from omnigraph.engine.proposals.proposal_source import find_base
 from omnigraph.engine.proposals.proposal_texts import require_optional_body, require_title
 from omnigraph.errors import PolicyDeniedError, ProposalRefusedError
@@ -33,17 +34,12 @@ def _list_visible(session: Session) -> list[ProposalSummary]:
         found = [
             each
             for each in session.resources.proposals.list_summaries()
-            if _may_join(session, each)
+            if may_take_part(session, each.source, each.target)
         ]
         if found:
             return found
         raise
     return session.resources.proposals.list_summaries()
-
-
-def _may_join(session: Session, listed: ProposalSummary) -> bool:
-    acts = (Act(action, listed.source, listed.target) for action in (Action.PROPOSE, Action.REVIEW))
-    return any(map(session.is_allowed, acts))
 
 
 def _settle(session: Session, listed: ProposalSummary) -> ProposalSummary:

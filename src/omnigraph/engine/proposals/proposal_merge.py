@@ -20,10 +20,11 @@ from functools import partial
 
 from omnigraph.changes.type_difference import Counts
 from omnigraph.engine.commit import changes_of, commit_of
-from omnigraph.engine.commit_loop import Terms
+from omnigraph.engine.commit_loop import RESERVED_KEYS, Terms
 from omnigraph.engine.graph_session import Session
 from omnigraph.engine.merge_operations import MERGED
 from omnigraph.engine.merger import Merger
+from omnigraph.engine.proposals.proposal_rights import require_merger, require_visible
 from omnigraph.engine.proposals.proposal_rules import UnmetRule
 from omnigraph.engine.proposals.proposal_source import (
     ProposedCommit,
@@ -78,6 +79,10 @@ class ProposalMerger:
 
     def merge(self, terms: ProposalTerms) -> MergeResult:
         """Merge the commit that the proposal asks to merge; a merge that was made is its answer."""
+        begun = self._log.read(self._number)
+        require_visible(self._session, begun)
+        # Also before the outcome of a merge that stopped is put: it names who found it.
+        require_merger(self._session, begun)
         state = self.settle()
         if state.merged is not None:
             return self._answer_merged(state, terms)
@@ -191,7 +196,6 @@ class ProposalMerger:
         """The answer of a merge that was made before."""
         assert state.merged is not None, "it is merged"
         merged = state.merged
-        self._session.authorize(Act(Action.READ), None)
         commit = None
         with suppress(CommitNotFoundError):
             at = self._session.resources.history.read_by_commit(merged.commit)
@@ -219,7 +223,7 @@ class ProposalMerger:
 
 def build_key(number: int) -> str:
     """The idempotency key of the merge of a proposal."""
-    return f"proposal:{number}"
+    return f"{RESERVED_KEYS}{number}"
 
 
 def find_outcome(session: Session, state: ProposalState) -> ProposalState:

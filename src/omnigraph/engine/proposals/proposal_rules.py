@@ -64,12 +64,14 @@ def _iter_missing_reviews(requirement: Requirement, reviewed: ReviewedHead) -> I
         if actor in requirement.approvers and (requires.author_may_approve or actor != state.author)
     ]
     approving = [each for each in counted if each.verdict is Verdict.APPROVE]
-    current = sum(each.head == reviewed.head for each in approving)
+    of_head = [each for each in approving if each.head == reviewed.head]
+    current = sum(each.target == state.target for each in of_head)
     if current < requires.approvals:
         by = "" if requires.approvers is None else f" from '{requires.approvers}'"
-        stale = len(approving) - current
+        stale, elsewhere = len(approving) - len(of_head), len(of_head) - current
         noun = "approval" if requires.approvals == 1 else "approvals"
         note = f", {stale} of an earlier commit" if stale else ""
+        note += f", {elsewhere} for another target" if elsewhere else ""
         yield f"{requires.approvals} {noun}{by}: there are {current}{note}"
     for each in sorted(counted, key=lambda each: each.number):
         if each.verdict is Verdict.REQUEST_CHANGES:

@@ -48,13 +48,14 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What an actor thinks of the commit `head`."""
+    """What an actor thinks of the merge of the commit `head` into the branch `target`."""
 
     number: int
     at_us: int
     actor: str | None
     verdict: Verdict
     head: str
+    target: str
     text: str | None = None
 
 
@@ -198,7 +199,7 @@ class ProposalState:
             case Commented() as said:
                 return replace(newer, comments=(*self.comments, self._build_comment(stored, said)))
             case Reviewed(verdict, head, text):
-                review = Review(number, at_us, actor, verdict, head, text)
+                review = Review(number, at_us, actor, verdict, head, self.target, text)
                 # The newest one of an actor is the last.
                 return replace(newer, reviews=(*self.reviews, review))
             case Checked(name, outcome, head, link):
