@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import InvalidArgumentError, LibraryMissingError
-from omnigraph.networks.numbered_graph import Numbers, number_graph
+from omnigraph.errors import ExecutionError, InvalidArgumentError, LibraryMissingError
+from omnigraph.networks.numbered_graph import EdgeColumns, NodeColumns, Numbers, number_graph
 from omnigraph.rows.result_types import ID_FIELD
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey
@@ -64,13 +64,13 @@ def build_arrays(view: View, types: Collection[TypeKey]) -> list[TypeArrays]:
     graph = number_graph(view, types, has_vectors=True)
     first = {nodes.type_name: nodes.first for nodes in graph.nodes}
     found = [
-        TypeArrays(nodes.type_name, nodes.rows[ID_FIELD].to_pylist(), _convert_columns(nodes.rows))
+        TypeArrays(nodes.type_name, nodes.rows[ID_FIELD].to_pylist(), _convert_columns(nodes))
         for nodes in graph.nodes
     ]
     for edges in graph.edges:
         source, target = edges.ends
         index: Numbers = np.stack([edges.sources - first[source], edges.targets - first[target]])
-        arrays = _convert_columns(edges.rows)
+        arrays = _convert_columns(edges)
         if EDGE_INDEX in arrays:
             raise InvalidArgumentError(
                 "types", f"{edges.type_name}.{EDGE_INDEX} has the name of the ends of edges"
@@ -81,9 +81,19 @@ def build_arrays(view: View, types: Collection[TypeKey]) -> list[TypeArrays]:
     return found
 
 
-def _convert_columns(rows: pa.Table) -> dict[str, Array]:
-    found = {name: _to_array(rows[name].combine_chunks()) for name in rows.column_names}
-    return {name: values for name, values in found.items() if values is not None}
+def _convert_columns(part: NodeColumns | EdgeColumns) -> dict[str, Array]:
+    found = {}
+    for name in part.rows.column_names:
+        try:
+            values = _to_array(part.rows[name].combine_chunks())
+        except pa.ArrowInvalid as failure:
+            raise ExecutionError(
+                f"{part.type_name}.{name}: no tensor holds its values: {failure}",
+                hint="tensors have integers below 2**63, with nulls up to 2**53; use to_arrow()",
+            ) from failure
+        if values is not None:
+            found[name] = values
+    return found
 
 
 def _to_array(values: pa.Array) -> Array | None:
@@ -94,7 +104,7 @@ def _to_array(values: pa.Array) -> Array | None:
         numbers[is_valid] = values.flatten().to_numpy().reshape(-1, kind.list_size)
         return numbers
     if pa.types.is_unsigned_integer(kind):
-        # PyTorch computes with signed numbers; the largest become what fits, or an error.
+        # PyTorch computes with signed numbers.
         values = pc.cast(values, pa.int64())
         kind = values.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):

@@ -93,6 +93,14 @@ def test_arrays_have_numbers_vectors_and_ends() -> None:
     assert all(each.flags.writeable for each in person.arrays.values())
 
 
+@pytest.mark.parametrize(("kind", "values"), [("U64", [2**63]), ("I64", [2**53 + 1, None])])
+def test_integers_that_no_tensor_holds_are_named(kind: str, values: list[int | None]) -> None:
+    graph = model_graph(f"node Count {{ name: String @key  n: {kind}? }}")
+    add_nodes(graph, "Count", [{"name": str(i), "n": n} for i, n in enumerate(values)])
+    with pytest.raises(ExecutionError, match=r"Count\.n: no tensor holds its values"):
+        build_arrays(view_of(graph), [TypeKey(TypeKind.NODE, "Count")])
+
+
 def test_a_date_that_python_cannot_hold_is_named() -> None:
     graph = model_graph(SCHEMA)
     add_nodes(graph, "Person", [{"name": "old", "born": -10_000_000, "on": True}])
