@@ -199,9 +199,10 @@ def _iter_edges(
                 continue
             text = (
                 f"query edges($ids: [String]) {{ match {{ $a: {edge.source} $b: {edge.target}"
-                f" $a $e: {name[0].lower()}{name[1:]} $b {variable}.@id in $ids }}"
+                f' $a $e: "{name}" $b {variable}.@id in $ids }}'
                 " return { $e.@id as id, $a.@id as source, $b.@id as target }"
-                f" order {{ source, target, id }} limit {EDGES_MAX} }}"
+                # One more than is drawn: then there is something to say.
+                f" order {{ source, target, id }} limit {EDGES_MAX + 1} }}"
             )
             for row in snapshot.query(text, params={"ids": frontier[end]}).to_json_rows():
                 yield name, row["source"], row["target"], row["id"]

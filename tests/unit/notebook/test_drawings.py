@@ -41,6 +41,9 @@ def test_what_is_beyond_a_bound_is_said(graph: Graph, monkeypatch: pytest.Monkey
     assert found.note == "2 nodes, 2 edges, and more that are not drawn"
     monkeypatch.setattr(drawings, "EDGES_MAX", 1)
     assert build_drawing(graph.branch().query(ALL)).note.endswith("of the first 1 of 4 rows")
+    monkeypatch.setattr(drawings, "NODES_MAX", 9)
+    found = build_drawing(graph.branch(), "P", "a")
+    assert found.note == "2 nodes, 1 edges, and more that are not drawn"
 
 
 def test_what_cannot_be_drawn_is_refused(graph: Graph) -> None:
@@ -98,3 +101,12 @@ def test_every_noun_has_a_view(graph: Graph) -> None:
     graph.close()
     assert "is closed" in graph._repr_html_()
     assert "is closed" in main._repr_html_()
+
+
+def test_a_neighbourhood_has_edges_that_are_called_as_words_of_the_language() -> None:
+    schema = "node P { name: String @key }\nedge Not: P -> P"
+    with omnigraph.create("memory://reserved", schema=schema) as made:
+        main = made.branch()
+        nodes, edges = [{"name": "a"}, {"name": "b"}], [{"from": "a", "to": "b"}]
+        main.load({"P": nodes, "Not": edges}, mode="append")
+        assert build_drawing(main, "P", "a").note == "2 nodes, 1 edges"
