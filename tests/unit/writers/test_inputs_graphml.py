@@ -104,6 +104,11 @@ def test_a_document_of_another_program_names_nodes_by_ids_of_its_own(tmp_path: P
             '<node id="P:a"><data key="n">a</data><data key="n">b</data></node>',
             "line 11: the attribute 'name' is there twice",
         ),
+        (
+            """<node id="1"><data key="t">P</data><data key="n">a</data></node>
+            <node id="1"><data key="t">P</data><data key="n">b</data></node>""",
+            "line 12: two nodes have the id '1'",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_its_line(
@@ -118,3 +123,16 @@ def test_a_document_that_declares_entities_is_refused(tmp_path: Path) -> None:
     bomb = '<!DOCTYPE graphml [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>\n'
     with pytest.raises(LoadError, match="declares entities"):
         read(write(tmp_path, "", head=bomb + HEAD), SCHEMA)
+
+
+def test_an_entity_of_another_document_is_not_left_out(tmp_path: Path) -> None:
+    head = f'<!DOCTYPE graphml SYSTEM "names.dtd">{HEAD}'
+    body = '<node id="P:a"><data key="t">P</data><data key="n">a&b;c</data></node>'
+    with pytest.raises(LoadError, match="the entity 'b' is not declared in the document"):
+        read(write(tmp_path, body, head=head), SCHEMA)
+
+
+def test_a_document_of_another_kind_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.graphml").write_text("<gexf><graph/></gexf>")
+    with pytest.raises(LoadError, match="begins with <graphml>, not <gexf>"):
+        read(tmp_path / "a.graphml", SCHEMA)

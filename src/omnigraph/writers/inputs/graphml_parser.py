@@ -15,6 +15,7 @@ from omnigraph.schema.accepted_schema import TypeKind
 from omnigraph.writers.inputs.row_sink import RecordError
 
 _KINDS: Final = {"node": TypeKind.NODE, "edge": TypeKind.EDGE}
+_ROOT: Final = "graphml"
 _FOR_ALL: Final = "all"
 _NESTED_HINT: Final = "write one graph of nodes and edges: a table has no graph inside of a node"
 
@@ -59,12 +60,15 @@ class GraphmlParser:
         # The attribute whose text is read, and what was read of it.
         self._open: _Key | None = None
         self._text: list[str] | None = None
+        self._is_started = False
         self._parser = parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartElementHandler = self._start_tag
         parser.EndElementHandler = self._end_tag
         parser.CharacterDataHandler = self._add_text
         parser.EntityDeclHandler = self._refuse_entity
+        # Another document may declare what is not declared here.
+        parser.SkippedEntityHandler = self._refuse_skipped_entity
 
     def read_block(self, block: bytes, *, is_last: bool = False) -> None:
         """Read on in the document."""
@@ -78,6 +82,9 @@ class GraphmlParser:
         if self._text is not None:
             raise self._build_error(f"the text of an attribute has a tag inside: <{tag}>")
         name = tag.rpartition(":")[2]
+        if not self._is_started and name != _ROOT:
+            raise self._build_error(f"a GraphML document begins with <{_ROOT}>, not <{tag}>")
+        self._is_started = True
         if name in _KINDS:
             self._start_element(name, attributes)
         elif name == "data" and self._element is not None:
@@ -153,6 +160,11 @@ class GraphmlParser:
     def _refuse_entity(self, *_declaration: object) -> None:
         # An entity may stand for any number of others, and for a file.
         raise self._build_error("a document that declares entities is not read")
+
+    def _refuse_skipped_entity(self, name: str, _is_parameter: bool) -> None:
+        raise self._build_error(
+            f"the entity '{sanitize_text(name)}' is not declared in the document"
+        )
 
     def _build_error(self, problem: str, hint: str | None = None) -> GraphmlError:
         return GraphmlError(self._parser.CurrentLineNumber, problem, hint)

@@ -173,8 +173,12 @@ class _TypeRows:
             given = element.id
         if not self._ends and element.id is not None:
             entity_id = given if self._key is None else element.data.get(self._key, given)
-            if entity_id is not None:
-                self._node_ids[element.id] = entity_id
+            if (
+                entity_id is not None
+                and self._node_ids.setdefault(element.id, entity_id) != entity_id
+            ):
+                # Edges would end at one of them.
+                raise RecordError(f"two nodes have the id '{sanitize_text(element.id)}'", rule="id")
         return given
 
     def _build_unknown_error(self, data: dict[str, str]) -> RecordError:
