@@ -13,7 +13,7 @@ import omnigraph
 from omnigraph.ids import generate_ulid
 from omnigraph.pipelines.ledger.run_ledger import SUCCEEDED, Ledger, TargetRun, encode_target
 
-ACTORS: Final = ("ada", "cyd", "dan")
+ACTORS: Final = ("ada", "cyd", "dan", "eve")
 SCHEMA: Final = """\
 node Person @description("Who works here") {
   handle: String @key
@@ -30,16 +30,18 @@ node Note {
 edge Knows: Person -> Person { since: Date? }
 edge Wrote: Person -> Note
 """
-# Cyd reads people and who knows whom, and dan nothing.
+# Cyd reads people and who knows whom, eve people and who wrote, but not what, and dan nothing.
 POLICY: Final = """\
 version: 1
-groups: {all: [ada], some: [cyd]}
+groups: {all: [ada], some: [cyd], others: [eve]}
 rules:
   - id: everything
     allow: {actors: {group: all}, actions: [read, change, export, branch_create, branch_delete,
       branch_merge, schema_apply]}
   - id: people
     allow: {actors: {group: some}, actions: [read], types: [Person, Knows]}
+  - id: writers
+    allow: {actors: {group: others}, actions: [read], types: [Person, Wrote]}
 """
 PEOPLE: Final = 60
 RETITLE: Final = """\

@@ -116,3 +116,16 @@ def test_a_reader_sees_only_names_that_it_may_read(visitor: Page, actor: str) ->
         assert "storms at sea" not in shown, path
         assert ("Person" in shown) == (actor == "cyd"), path
     assert seen
+
+
+def test_edges_to_a_type_that_may_not_be_read_are_not_followed(visitor: Page) -> None:
+    sign_in(visitor, "eve")
+    visitor.goto("/ui/graphs/team/entities/node/Person/p000")
+    expect(visitor.get_by_role("heading", name="Person 0")).to_be_visible()
+    visitor.wait_for_load_state("networkidle")
+    expect(visitor.get_by_role("alert")).to_have_count(0)
+
+
+def test_an_address_that_was_typed_wrong_has_a_page(page: Page) -> None:
+    page.goto("/ui/graphs/team/%zz")
+    expect(page.get_by_role("heading", name="There is no such page")).to_be_visible()

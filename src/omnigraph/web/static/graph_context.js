@@ -43,11 +43,15 @@ export class TypeCatalog {
     return this.types.find((type) => type.kind === kind && type.name === name) ?? null;
   }
 
-  /** The edge types with an end of a node type, and the direction as that end sees it. */
+  /**
+   * The edge types with an end of a node type, and the direction as that end sees it. Those whose
+   * other end may not be read are left out.
+   */
   listEdgesOf(nodeType) {
-    return this.edges.flatMap((edge) => [
+    const found = this.edges.flatMap((edge) => [
       ...(edge.source === nodeType ? [{ edge, direction: "out", other: edge.target }] : []),
       ...(edge.target === nodeType ? [{ edge, direction: "in", other: edge.source }] : []),
     ]);
+    return found.filter(({ other }) => this.find("node", other) !== null);
   }
 }

@@ -10,9 +10,18 @@ export function readPlace() {
     .slice(2)
     .filter((part) => part !== "");
   return {
-    parts: parts.map(decodeURIComponent),
+    parts: parts.map(decodePart),
     query: new URLSearchParams(location.search),
   };
+}
+
+/** A part that was typed may have a `%` which begins no escape: it is taken as it stands. */
+function decodePart(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 export function navigate(address, { isReplaced = false } = {}) {
