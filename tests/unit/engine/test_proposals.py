@@ -425,6 +425,8 @@ def test_who_may_only_propose_sees_the_proposals_that_he_may_take_part_in(graph:
         (lambda it: it.comment("x" * (BODY_BYTES_MAX + 1)), "the limit is 65536"),
         (lambda it: it.comment("x", side="after"), "no entity is named"),
         (lambda it: it.comment("x", about=("Person", "a"), side="left"), "'left' is not one of"),
+        (lambda it: it.comment("x", about=("", "a")), "about: it is empty"),
+        (lambda it: it.comment("x", about=("P", "a" * 70_000)), "about: it has 70000 bytes"),
         (lambda it: it.request_changes(""), "text: it is empty"),
         (lambda it: it.report_check("q", "maybe"), "'maybe' is not one of 'pass', 'fail'"),
         (lambda it: it.report_check("", "pass"), "name: it is empty"),

@@ -26,6 +26,7 @@ from omnigraph.engine.proposals.proposal_source import (
 )
 from omnigraph.engine.proposals.proposal_texts import (
     require_body,
+    require_name,
     require_optional_body,
     require_optional_line,
     require_title,
@@ -299,8 +300,8 @@ def _build_anchor(
         if property_name is not None or side is not None:
             raise InvalidArgumentError("about", "no entity is named", hint="pass a type and an id")
         return None
-    type_name, entity_id = (arguments.require_text("about", each) for each in about)
+    type_name, entity_id = (require_name("about", each) for each in about)
     if side not in (None, *_SIDES):
         raise InvalidArgumentError("side", f"'{side}' is not one of 'before', 'after'")
-    name = arguments.require_optional_text("property", property_name)
+    name = None if property_name is None else require_name("property", property_name)
     return Anchor(type_name, entity_id, name, side)

@@ -41,6 +41,18 @@ def require_body(argument: str, value: object) -> str:
     text = arguments.require_text(argument, value)
     if not text.strip():
         raise InvalidArgumentError(argument, "it is empty")
+    return _require_size(argument, text)
+
+
+def require_name(argument: str, value: object) -> str:
+    """The name of a type or a property, or an id, as long as a body may be."""
+    text = arguments.require_text(argument, value)
+    if not text:
+        raise InvalidArgumentError(argument, "it is empty")
+    return _require_size(argument, text)
+
+
+def _require_size(argument: str, text: str) -> str:
     nbytes = len(text.encode())
     if nbytes > BODY_BYTES_MAX:
         reason = f"it has {nbytes} bytes; the limit is {BODY_BYTES_MAX}"
