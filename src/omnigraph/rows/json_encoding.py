@@ -68,6 +68,13 @@ def encode_json_texts(values: pa.Array) -> pa.Array:
     return concatenate_texts(opening, texts, closing) if opening or closing else texts
 
 
+def encode_plain_texts(values: pa.Array) -> pa.Array:
+    """Texts as they are, and other values as JSON has them, without quotes."""
+    if is_text(values.type):
+        return values
+    return pc.utf8_trim(encode_json_texts(values), characters='"')
+
+
 def _spell_values(values: pa.Array) -> tuple[str, pa.Array, str]:
     """What is before each value, the values, and what is after each one."""
     kind = values.type

@@ -13,7 +13,7 @@ import pyarrow as pa
 from omnigraph.query.typed_tree import NodeObject, PathObject, PathPart, ResultType
 from omnigraph.rows.columns import arrow_type_of
 from omnigraph.rows.comparison import Values
-from omnigraph.rows.json_encoding import encode_json_texts
+from omnigraph.rows.json_encoding import encode_plain_texts
 from omnigraph.schema.catalog import Catalog, Property
 from omnigraph.schema.property_types import VectorType
 from omnigraph.schema.type_sets import is_type_set
@@ -42,9 +42,12 @@ def iter_object_properties(node: NodeObject, catalog: Catalog) -> Iterator[Prope
 
 
 def _iter_readable(properties: Mapping[str, Property]) -> Iterator[Property]:
-    for each in properties.values():
-        if not each.type.is_blob and not isinstance(each.type.value, VectorType):
-            yield each
+    return filter(is_shown, properties.values())
+
+
+def is_shown(property_: Property) -> bool:
+    """Whether an object of an entity has a property: blobs and vectors are left out."""
+    return not property_.type.is_blob and not isinstance(property_.type.value, VectorType)
 
 
 def _path_type_of(path: PathObject, catalog: Catalog) -> pa.DataType:
@@ -76,10 +79,13 @@ def _object_type_of(
 
 
 def _unite_types(one: pa.DataType, other: pa.DataType) -> pa.DataType:
-    """A type for values of two: numbers are floats, and all else is text if it differs."""
+    """A type for values of two: numbers are the widest, and all else is text if it differs."""
     if one == other:
         return one
-    numbers = [pa.types.is_integer(each) or pa.types.is_floating(each) for each in (one, other)]
+    kinds = (one, other)
+    if all(map(pa.types.is_integer, kinds)) and not any(map(pa.types.is_uint64, kinds)):
+        return pa.int64()
+    numbers = [pa.types.is_integer(each) or pa.types.is_floating(each) for each in kinds]
     return pa.float64() if all(numbers) else pa.utf8()
 
 
@@ -88,7 +94,8 @@ def fit_result_values(values: pa.Array, kind: pa.DataType) -> pa.Array:
     found = to_result_values(values)
     if found.type == kind:
         return found
-    return encode_json_texts(found) if pa.types.is_string(kind) else found.cast(kind, safe=False)
+    fitting = encode_plain_texts(found) if pa.types.is_string(kind) else found
+    return fitting.cast(kind, safe=False)
 
 
 def to_result_values(values: Values) -> Values:

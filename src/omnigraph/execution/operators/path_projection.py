@@ -22,6 +22,7 @@ from omnigraph.rows.result_types import (
     TARGET_FIELD,
     TYPE_FIELD,
     fit_result_values,
+    is_shown,
 )
 
 _NUMBER_BITS: Final = 32
@@ -61,13 +62,12 @@ class _NodeReader:
         self._context = context
 
     def fetch_field(self, type_name: str, name: str, at: DenseIds) -> pa.Array | None:
-        """The values of a field; None if the type has no such property."""
+        """The values of a field; None if objects of the type have no such property."""
         nodes = self._context.source.get_nodes(type_name)
         if name == ID_FIELD:
             return nodes.fetch_ids(at)
-        if name not in self._context.view.catalog.nodes[type_name].properties:
-            return None
-        return nodes.fetch_values(name, at)
+        own = self._context.view.catalog.nodes[type_name].properties
+        return nodes.fetch_values(name, at) if name in own and is_shown(own[name]) else None
 
 
 class _EdgeReader:
@@ -77,7 +77,7 @@ class _EdgeReader:
         self._context = context
 
     def fetch_field(self, type_name: str, name: str, at: DenseIds) -> pa.Array | None:
-        """The values of a field; None if the type has no such property."""
+        """The values of a field; None if objects of the type have no such property."""
         source = self._context.source
         edges, type_ = source.get_edges(type_name), self._context.view.catalog.edges[type_name]
         if name == ID_FIELD:
@@ -86,7 +86,8 @@ class _EdgeReader:
             return source.get_nodes(type_.source).fetch_ids(edges.fetch_sources(at))
         if name == TARGET_FIELD:
             return source.get_nodes(type_.target).fetch_ids(edges.fetch_targets(at))
-        return edges.fetch_values(name, at) if name in type_.properties else None
+        own = type_.properties
+        return edges.fetch_values(name, at) if name in own and is_shown(own[name]) else None
 
 
 def _build_objects(

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.rows.comparison import to_numpy
-from omnigraph.rows.json_encoding import encode_json_texts
+from omnigraph.rows.json_encoding import encode_plain_texts
 from omnigraph.rows.kernels.function_call import (
     Argument,
     FunctionCall,
@@ -73,10 +73,7 @@ def _keep_matching(values: pa.Array, texts: pa.Array, pattern: str) -> pa.Array:
 
 def _make_text(call: FunctionCall) -> Argument:
     """A value as JSON has it, without quotes."""
-    values = call.read_column(0)
-    if pa.types.is_string(values.type):
-        return values
-    return pc.utf8_trim(encode_json_texts(values), characters='"').cast(call.result)
+    return encode_plain_texts(call.read_column(0)).cast(call.result)
 
 
 def _make_truth(call: FunctionCall) -> Argument:
