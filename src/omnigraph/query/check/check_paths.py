@@ -19,6 +19,7 @@ from omnigraph.query.check.variable_scope import Scope
 from omnigraph.query.typed_reads import PathStep
 from omnigraph.query.typed_tree import PathObject, PathValue
 from omnigraph.schema.catalog import EdgeType
+from omnigraph.schema.type_sets import is_type_set
 
 _DIRECTIONS = {
     ast.EdgeWay.FORWARD: (False,),
@@ -42,8 +43,8 @@ def check_path(
     if clause.selector is ast.PathSelector.ALL and bounds is not None:
         bounds = _require_maximum(context, clause, bounds)
     is_right = not (source.is_wrong or target.is_wrong)
-    if is_right and not are_declared(context, scope, (source, target), "a path"):
-        is_right = False
+    is_right = is_right and are_declared(context, scope, (source, target), "a path")
+    is_right = is_right and _are_single(context, (source, target))
     for end in (source, target):
         bind_end(context, scope, end, end.type_name)
     walked: tuple[PathStep, ...] = ()
@@ -72,6 +73,15 @@ def check_path(
         minimum=bounds[0],
         maximum=bounds[1],
     )
+
+
+def _are_single(context: CheckContext, ends: Iterable[TraversalEnd]) -> bool:
+    """Whether the nodes at ends have one type each."""
+    several = [each for each in ends if is_type_set(str(each.type_name))]
+    for each in several:
+        message = f"a path joins nodes of one type each, and '${each.name}' is of {each.type_name}"
+        context.report_error("T118", each.variable.span, message, hint="bind one type")
+    return not several
 
 
 def _require_maximum(

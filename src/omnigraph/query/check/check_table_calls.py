@@ -41,6 +41,7 @@ from omnigraph.schema.property_types import (
     PropertyType,
     Scalar,
 )
+from omnigraph.schema.type_sets import is_type_set
 
 _OPTION = LeafRules(
     word=Refusal("T126", "is not a value here", "quote a text"),
@@ -82,6 +83,7 @@ def check_for_table(
         span = clause.variables[len(signature.columns)].span
         message = f"{signature.name} has {len(signature.columns)} columns: {names}"
         context.report_error("T126", span, message)
+    _refuse_repeats(context, signature, clause.variables)
     variables: list[TableVariable] = []
     joined: list[str] = []
     for place, variable in enumerate(clause.variables):
@@ -115,6 +117,21 @@ def _find_kind(signature: TableSignature | None, place: int) -> ColumnKind | Non
 
 
 # ---- variables ----
+
+
+def _refuse_repeats(
+    context: CheckContext, signature: TableSignature | None, variables: Iterable[ast.Variable]
+) -> None:
+    """Report a variable for two columns of nodes: it is not bound already, as one that joins is."""
+    seen: set[str] = set()
+    for place, each in enumerate(variables):
+        if _find_kind(signature, place) is not ColumnKind.NODE or each.name == ANONYMOUS:
+            continue
+        if each.name in seen:
+            message = f"'${each.name}' stands for two columns"
+            hint = "give each a name of its own, and compare their '@id'"
+            context.report_error("T101", each.span, message, hint=hint)
+        seen.add(each.name)
 
 
 def _bind_node(
@@ -163,12 +180,13 @@ def _require_member(
 ) -> None:
     if type_name is None or call is None or type_name in call.node_types:
         return
+    if is_type_set(type_name):
+        message = f"a node of a table has one type, and '${variable.name}' is of {type_name}"
+        context.report_error("T126", variable.span, message, hint="bind one type")
+        return
     types = _format_names(call.node_types, "or") or "of no type"
-    context.report_error(
-        "T126",
-        variable.span,
-        f"'${variable.name}' is a {type_name}, but the nodes of {call.function} are {types}",
-    )
+    message = f"'${variable.name}' is a {type_name}, but the nodes of {call.function} are {types}"
+    context.report_error("T126", variable.span, message)
 
 
 def _bind_column(

@@ -60,7 +60,7 @@ def check_for_each(
     """`for $x in L`, or `for $x, $i in L`: a row for each item."""
     items = check_expression(context, clause.items, leaf_of(context, scope, _VALUE))
     if items is not None and not _is_list(items):
-        context.report_error("T120", clause.items.span, f"'for' needs a list, got {items.type}")
+        _refuse_items(context, clause, items)
         items = None
     if items is None:
         bind_value(context, scope, clause.variable, None)
@@ -74,6 +74,14 @@ def check_for_each(
     place = typed_tree.BoundValue(clause.position.name, typed_tree.I64)
     is_new = bind_value(context, scope, clause.position, place) and is_new
     return typed_reads.ForEach(item.variable, place.variable, items) if is_new else None
+
+
+def _refuse_items(context: CheckContext, clause: ast.ForEach, items: typed_tree.Expr) -> None:
+    message, hint = f"'for' needs a list, got {items.type}", None
+    if isinstance(items, typed_tree.PathValue):
+        message = f"'for' goes through values, and cannot go through a {items.type}"
+        hint = "return the path; '$a edges{1,} $n' gives a row for each node that is reached"
+    context.report_error("T120", clause.items.span, message, hint=hint)
 
 
 def _is_list(value: typed_tree.Expr) -> bool:
