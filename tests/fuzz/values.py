@@ -187,7 +187,7 @@ class Values:
             f"nullif({number}, {other})",
             f"if({self.condition(scope, depth)}, {number}, {other})",
             f"case {{ {self.condition(scope, depth)}: {other}, else: -{number} }}",
-            f"(-({other}))",
+            f"(-({number} - {other}))",
             f"{self.pen.one_of(('div', 'mod'))}({whole})",
             self._part_of_time(scope) or number,
             self._converted_number(number, scope),
