@@ -30,6 +30,7 @@ from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.schema.catalog import EdgeType
 from omnigraph.schema.schema_shape import JsonObject
+from omnigraph.storage.objects.local_store import translate_errors
 from omnigraph.storage.objects.object_store import Objects, open_objects
 from omnigraph.storage.tables.pins import Pin
 from omnigraph.storage.tables.store_address import StoreAddress, make_local_address
@@ -42,6 +43,7 @@ SUCCESS: Final = "_SUCCESS"
 # Is at an S3 prefix while an export writes there, and says which one.
 CLAIM: Final = "_EXPORTING"
 _DOCUMENT: Final = "document"
+_EXPORT: Final = "export"
 FOLDERS: Final = {TypeKind.NODE: "nodes", TypeKind.EDGE: "edges"}
 
 
@@ -137,7 +139,8 @@ def export_types(
             objects.put(SUCCESS, json.dumps({**result.to_json(), "paths": sorted(files)}).encode())
         else:
             shapes = [view.get_shape(key) for key in ordered]
-            _join_document(document, shapes, parts, Path(writing.root))
+            with translate_errors(_EXPORT, target.root):
+                _join_document(document, shapes, parts, Path(writing.root))
     return result
 
 
@@ -215,7 +218,8 @@ def _stage_files(target: StoreAddress, id_: str) -> Iterator[StoreAddress]:
         )
     with _make_folder_beside(folder, id_) as beside:
         yield StoreAddress(str(beside))
-        os.replace(beside, folder)
+        with translate_errors(_EXPORT, target.root):
+            os.replace(beside, folder)
 
 
 @contextmanager
@@ -226,14 +230,16 @@ def _stage_document(target: StoreAddress, id_: str) -> Iterator[StoreAddress]:
         raise InvalidArgumentError("path", f"{file} is there", hint="choose another one")
     with _make_folder_beside(file, id_) as beside:
         yield StoreAddress(str(beside))
-        os.replace(beside / _DOCUMENT, file)
+        with translate_errors(_EXPORT, target.root):
+            os.replace(beside / _DOCUMENT, file)
 
 
 @contextmanager
 def _make_folder_beside(place: Path, id_: str) -> Iterator[Path]:
     """A folder on the same disk as a place, which is removed with what is left in it."""
     beside = place.with_name(f".{place.name}.{id_}")
-    beside.mkdir(parents=True)
+    with translate_errors(_EXPORT, str(place)):
+        beside.mkdir(parents=True)
     try:
         yield beside
     finally:

@@ -16,7 +16,7 @@ import pytest
 import omnigraph
 from omnigraph import Graph
 from omnigraph.bulk.task_runner import Runner
-from omnigraph.errors import InvalidArgumentError, LoadError
+from omnigraph.errors import InvalidArgumentError, LoadError, StorageError
 from omnigraph.exports import file_export
 from omnigraph.exports.export_formats import Format
 from omnigraph.storage.objects.object_store import open_objects
@@ -219,6 +219,30 @@ def test_what_is_there_stays_and_a_failure_leaves_nothing(graph: Graph, tmp_path
             form=Format.CSV,
         )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g", "in.jsonl", "out"]
+
+
+@pytest.mark.parametrize("form", [Format.CSV, Format.GRAPHML])
+def test_a_place_that_cannot_be_written_to_is_a_failure_of_storage(
+    graph: Graph, tmp_path: Path, form: Format
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(StorageError, match=r"file/out: .*(Not a directory|is a file)"):
+        exported(graph, tmp_path / "file" / "out", form)
+
+
+def test_a_folder_that_another_export_wrote_meanwhile_stays(graph: Graph, tmp_path: Path) -> None:
+    view, target = graph.branch().snapshot().view, StoreAddress(str(tmp_path / "new"))
+
+    class Late(Pickling):
+        def run(self, units: Sequence[U], task: Callable[[U], R], *, stage: str) -> list[R]:
+            file_export.export_types(
+                view, list(view.types), Pickling(), target=target, form=Format.JSONL
+            )
+            return super().run(units, task, stage=stage)
+
+    with pytest.raises(StorageError, match="new: Directory not empty"):
+        file_export.export_types(view, list(view.types), Late(), target=target, form=Format.CSV)
+    assert not list((tmp_path / "new").rglob("*.csv"))
 
 
 @pytest.fixture

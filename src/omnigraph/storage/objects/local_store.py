@@ -135,7 +135,7 @@ class LocalObjects:
     def list(self, prefix: str, *, after: str | None = None) -> Iterator[Entry]:
         """Every object at any depth below a folder, in byte order, above the path `after`."""
         folder = require_folder(prefix)
-        with _translate_errors("list", f"{self.uri}/{folder}"):
+        with translate_errors("list", f"{self.uri}/{folder}"):
             yield from self._walk(
                 f"{folder}/" if folder else "", require_path(after) if after else ""
             )
@@ -157,14 +157,14 @@ class LocalObjects:
         for target in targets:
             # Not synced: what a power loss brings back is garbage again, not a lost write.
             with (
-                _translate_errors("delete", target),
+                translate_errors("delete", target),
                 suppress(FileNotFoundError, NotADirectoryError),
             ):
                 self._system.unlink(target)
 
     def _read(self, path: str, start: int, length: int) -> bytes | None:
         target = self._target_of(path)
-        with _translate_errors("get", target):
+        with translate_errors("get", target):
             try:
                 # One call of the system may give less than it was asked for: buffers go on.
                 with open(target, "rb", buffering=0 if length < 0 else -1) as file:
@@ -186,7 +186,7 @@ class LocalObjects:
         is_synced: bool,
     ) -> Published:
         """Write an object, and give it its name once all of its bytes are there."""
-        with _translate_errors(operation, target):
+        with translate_errors(operation, target):
             for _ in range(PUBLISH_TRIES_MAX - 1):
                 # A clean-up that has no grace may have removed the temporary file, or its empty
                 # directory.
@@ -325,7 +325,7 @@ def _list_names(root: str, folder: str, after: str) -> list[str]:
 
 
 @contextmanager
-def _translate_errors(operation: str, path: str) -> Iterator[None]:
+def translate_errors(operation: str, path: str) -> Iterator[None]:
     """Turn an error of the operating system into one of ours."""
     try:
         yield
