@@ -24,7 +24,8 @@ _LEGEND = """\
 Commands by what they need:
 
 any address of a graph: query, explain, mutate, shell, load, branch, commit, changes, \
-history, blame, diff, revert, cherry-pick, tag, snapshot, export, blob, schema show, schema apply.
+history, blame, diff, proposal, revert, cherry-pick, tag, snapshot, export, blob, schema show, \
+schema apply.
 
 served (a server): alias.
 

@@ -77,7 +77,7 @@ def number_graph(view: View, types: Collection[TypeKey], *, has_vectors: bool) -
             _number_ends(rows[column], nodes[end])
             for column, end in zip((SOURCE, TARGET), ends, strict=True)
         )
-        rows = rows.drop_columns([SOURCE, TARGET])
+        rows = rows.drop([SOURCE, TARGET])
         found.append(EdgeColumns(key.name, ends, sources, targets, rows))
     return NumberedGraph(tuple(nodes.values()), tuple(found))
 

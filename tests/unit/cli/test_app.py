@@ -195,7 +195,7 @@ def test_schema_plan_json_is_the_documented_document(folder: Path) -> None:
 
 
 def test_schema_plan_of_a_type_change_is_unsupported_with_its_code(folder: Path) -> None:
-    (folder / "new.pg").write_text(SCHEMA.replace("I32?", "I64?"))
+    (folder / "new.pg").write_text(SCHEMA.replace("I32?", "[I32]?"))
     result = run("schema", "plan", "--from", folder / "s.pg", "--schema", folder / "new.pg")
     assert result.exit_code == 0
     assert "unsupported change on node:Person.age [OG-MF-106, destructive]" in result.stdout

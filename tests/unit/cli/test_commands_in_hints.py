@@ -21,6 +21,8 @@ COMMAND = re.compile(r"`omnigraph ([^`]+)`")
 PLACEHOLDER = "VALUE"
 VALUES_OF_OPTIONS = {"--from": "main"}
 WORDS_OF_VALUES = {"PATH": "query_path", "URI": "uri", PLACEHOLDER: "uri"}
+# Groups whose commands are about something that a new graph has none of.
+PROPOSALS = "proposal"
 
 
 def _texts(tree: ast.AST) -> Iterator[str]:
@@ -76,6 +78,8 @@ def test_a_command_in_a_message_runs_as_it_is_written(
     verb = _verb_of(words)
     given = words[len(verb.path) :]
     values = plausible_values(folder, store)
+    if verb.path[0] == PROPOSALS:
+        values["uri"] = _open_proposal(store)
     given = [
         str(VALUES_OF_OPTIONS.get(before, values[WORDS_OF_VALUES[word]]))
         if word in WORDS_OF_VALUES
@@ -83,6 +87,16 @@ def test_a_command_in_a_message_runs_as_it_is_written(
         for before, word in pairwise(["", *given])
     ]
     # A message does not know where the graph is.
-    place = [] if str(store) in given or "uri" not in {p.name for p in verb.parameters} else [store]
+    names = {each.name for each in verb.parameters}
+    place = [] if str(store) in given or "uri" not in names else [store]
+    if verb.path[0] == PROPOSALS:
+        place = ["--store", store]
     done = run(*verb.path, *given, *place, text="a-token\n")
     assert done.exit_code == 0, done.output
+
+
+def _open_proposal(store: Path) -> int:
+    with omnigraph.open(store) as graph:
+        draft = graph.create_branch("draft")
+        draft.load([{"name": "dan"}], type="Person", mode="append")
+        return graph.open_proposal("draft", title="Draft").number

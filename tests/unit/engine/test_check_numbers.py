@@ -58,9 +58,9 @@ def test_schemas_of_branches_that_were_merged_mean_the_same_by_their_numbers() -
 
 
 def test_one_number_for_two_things_is_told_with_both() -> None:
-    ours, theirs = later("a: I32?", numbers_from=100), later("b: Bool?", numbers_from=100)
+    ours, theirs = later("a: I32?", numbers_from=100), later("b: [I32]?", numbers_from=100)
     assert found(BASE.accepted, ours.accepted, theirs.accepted) == [
-        "number 100 is node:City.b (Bool), and node:City.a (I32) in another schema"
+        "number 100 is node:City.b ([I32]), and node:City.a (I32) in another schema"
     ]
     road = migrated(BASE, f"{CITY} node Road {{ a: I32? }}", numbers_from=100)
     assert found(ours.accepted, road.accepted) == [
@@ -80,7 +80,7 @@ def test_a_check_reports_schemas_whose_numbers_disagree(tmp_path: Path) -> None:
     review = graph.branches.create("review", at=graph.head())
     graph.apply(PEOPLE.replace("age: I32?", "age: I32?  email: String?"))
     # A branch that counts on as the main one does, which none of ours would do.
-    text = PEOPLE.replace("age: I32?", "age: I32?  score: F64?")
+    text = PEOPLE.replace("age: I32?", "age: I32?  scores: [F64]?")
     view = graph.view(stream=review)
     plan = plan_migration(view.accepted, load_catalog(text))
     assert plan.schema is not None
@@ -91,4 +91,4 @@ def test_a_check_reports_schemas_whose_numbers_disagree(tmp_path: Path) -> None:
     (problem,) = check_graph(graph.objects, graph.tables).problems
     assert problem.kind == "schema"
     assert "node:Person.email (String)" in problem.message
-    assert "node:Person.score (F64)" in problem.message
+    assert "node:Person.scores ([F64])" in problem.message

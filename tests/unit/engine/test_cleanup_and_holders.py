@@ -12,7 +12,7 @@ import pytest
 
 from faults.world import SCHEMA, problems
 from omnigraph import Branch, Commit, Graph, Snapshot, errors, versioning
-from omnigraph.engine import merger
+from omnigraph.engine import merge_operations
 from omnigraph.storage.objects import layout
 from omnigraph.versioning.gc.collector import Collector
 from omnigraph.versioning.retention_roots import RetentionRoots
@@ -210,7 +210,7 @@ def test_a_plan_that_a_clean_up_overtakes_says_what_is_gone(
         aging.open().cleanup(keep=1, dry_run=False)
         return merge_three_way(*args, **options)
 
-    monkeypatch.setattr(merger, "merge_three_way", overtaken)
+    monkeypatch.setattr(merge_operations, "merge_three_way", overtaken)
     with pytest.raises(errors.SnapshotGoneError, match=f"commit '{held.at.commit}' was collected"):
         aging.open().branch().plan_merge(held.at.commit)
     assert not any(name.startswith(layout.LEASES) for name in aging.files())

@@ -33,6 +33,7 @@ _LAYERS = {
     "answer_named",
     "answer_in_turn",
     "describe",
+    "list_readable_types",
     "type_key",
     "open_for",
     "view",

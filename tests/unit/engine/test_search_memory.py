@@ -90,9 +90,9 @@ def test_without_a_folder_texts_are_analysed_again(
     monkeypatch.setenv(FOLDER_VARIABLE, "off")
     analysed: list[int] = []
 
-    def counted(row_ids: object, texts: object, **options: object) -> object:
+    def counted(row_ids: object, texts: object, analyze: object, **options: object) -> object:
         analysed.append(1)
-        return build_text_segment(row_ids, texts, **options)  # type: ignore[arg-type] # as they came
+        return build_text_segment(row_ids, texts, analyze, **options)  # type: ignore[arg-type] # as they came
 
     monkeypatch.setattr(fields_module, "build_text_segment", counted)
     with create(tmp_path) as graph:

@@ -117,7 +117,7 @@ def test_a_text_test_alone_is_a_condition() -> None:
         ("$a.nope in $a.tags", ["T6 nope", "T6 tags"]),
         ("$_.name = 1", ["T6 $_"]),
         ("$p.name = 1", ["T6 $p"]),
-        ("$a.@type = 1", ["T6 @type"]),
+        ("$a.@type = 1", ["T7 $a.@type = 1"]),
         ('@id = "x"', ["T6 @id"]),
         ("$b.cover = $b.cover", ["T7 $b.cover"]),
         ("$a.active = 1", ["T7 $a.active = 1"]),
