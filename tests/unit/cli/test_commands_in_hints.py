@@ -90,7 +90,7 @@ def test_a_command_in_a_message_runs_as_it_is_written(
     names = {each.name for each in verb.parameters}
     place = [] if str(store) in given or "uri" not in names else [store]
     if verb.path[0] == PROPOSALS:
-        place = ["--store", store]
+        place = [Path("--store"), store]
     done = run(*verb.path, *given, *place, text="a-token\n")
     assert done.exit_code == 0, done.output
 
