@@ -31,7 +31,10 @@ def decode_opaque(text: str) -> Any:  # Any: a JSON document
     # Other texts may decode to the same bytes; only the one that was given out is right.
     if hashlib.sha256(data).digest() != digest or _encode_base64(whole) != text:
         raise ValueError("its checksum is wrong")
-    return json.loads(data)
+    try:
+        return json.loads(data)
+    except RecursionError as failure:
+        raise ValueError("it is nested too deeply") from failure
 
 
 def _encode_base64(data: bytes) -> str:

@@ -53,7 +53,7 @@ def parse_cursor(text: str | None, *, call: str) -> RowCursor | None:
     try:
         commit, offset, digest = decode_opaque(text)
         cursor = RowCursor(str(commit), int(offset), str(digest))
-    except (ValueError, TypeError):
+    except (OverflowError, TypeError, ValueError):
         raise CursorStaleError("it is not one that this tool returned") from None
     if cursor.call != call or cursor.offset < 0:
         raise CursorStaleError("it belongs to another call of a tool")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -104,6 +106,13 @@ def test_an_altered_cursor_is_refused_or_only_moves_within_the_result(graph, for
         graph.branch().query(PAGE, params={"c": cursor[:-1]})
     with pytest.raises(CursorStaleError):
         graph.branch().query(PAGE, params={"c": f"{cursor}=="})
+
+
+def test_a_cursor_that_is_nested_too_deeply_is_refused(graph) -> None:  # type: ignore[no-untyped-def]  # as above
+    data = b"[" * 100_000
+    text = base64.urlsafe_b64encode(data + hashlib.sha256(data).digest()).decode().rstrip("=")
+    with pytest.raises(CursorStaleError):
+        graph.branch().query(PAGE, params={"c": text})
 
 
 def test_a_cursor_gives_no_rights(tmp_path: Path) -> None:

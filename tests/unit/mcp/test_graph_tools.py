@@ -13,6 +13,7 @@ from mcp_types import TextResourceContents
 
 import omnigraph
 from omnigraph import Graph
+from omnigraph.engine.opaque_texts import encode_opaque
 from omnigraph.errors import ResourceLimitError
 from omnigraph.execution.query_budget import Cancellation
 from omnigraph.mcp.agent_tool import AgentTool, build_object_schema
@@ -229,6 +230,7 @@ def test_a_cursor_belongs_to_its_call(graph: Graph) -> None:
         ("all_people", {"cursor": cursor}),
         ("query", {"query": NAMES, "cursor": "!"}),
         ("query", {"query": NAMES, "cursor": "WzEsMl0"}),
+        ("query", {"query": NAMES, "cursor": encode_opaque(["x", float("inf"), "y"])}),
     ):
         document, is_error = try_call(scope, tool, **arguments)
         assert is_error
