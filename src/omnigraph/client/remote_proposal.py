@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.client.document_decoding import decode_merge, decode_plan
@@ -13,6 +14,7 @@ from omnigraph.client.remote_states import RemoteHandle, build_filters
 from omnigraph.engine import arguments
 from omnigraph.engine.entity_changes import parse_filters
 from omnigraph.engine.proposals import Proposal, ProposalInfo
+from omnigraph.engine.proposals.proposal import build_anchor
 from omnigraph.engine.write_results import MergePlan, MergeResult
 from omnigraph.execution.query_budget import Cancellation
 
@@ -45,11 +47,9 @@ class RemoteProposal(RemoteHandle, Proposal):  # type: ignore[override]  # see R
         """Say something; see `Proposal.comment`."""
         # Any: JSON values
         document: dict[str, Any] = {"text": text, "replies_to": replies_to, "resolves": resolves}
-        if about is not None:
-            type_name, entity_id = about
-            anchor = {"type_name": type_name, "entity_id": entity_id}
-            given = {"property": property, "side": side}
-            document["about"] = anchor | {k: each for k, each in given.items() if each is not None}
+        anchor = build_anchor(about, property, side)
+        if anchor is not None:
+            document["about"] = {k: each for k, each in asdict(anchor).items() if each is not None}
         return self._send("comments", document)
 
     def approve(self, text: str | None = None, *, head: str | None = None) -> ProposalInfo:

@@ -16,7 +16,8 @@ from omnigraph.server.exchange import (
     answer_json,
 )
 
-_DIGITS_MAX: Final = 8
+# A number of 64 bits; which of them are taken the engine knows.
+_DIGITS_MAX: Final = 18
 
 
 def _read_number(call: Call) -> int:

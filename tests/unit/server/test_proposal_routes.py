@@ -101,12 +101,15 @@ def test_a_proposal_lives_on_a_server_as_it_does_on_storage(connect: Connect) ->
 
 def test_failures_are_the_errors_of_storage(connect: Connect) -> None:
     bot = connect("bot")
-    with pytest.raises(ProposalNotFoundError):
-        bot.proposal(7).read()
+    for number in (7, 10**9):
+        with pytest.raises(ProposalNotFoundError, match=f"there is no proposal {number}"):
+            bot.proposal(number).read()
     draft = bot.branch().propose("x")
     ours = draft.mutate('query q() { insert Person { name: "eve" } }')
     with pytest.raises(ProposalRefusedError):
         bot.open_proposal(ours.read().source, title="again")
+    with pytest.raises(InvalidArgumentError, match="no entity is named"):
+        ours.comment("x", side="after")
     with pytest.raises(InvalidArgumentError, match="it is empty"):
         ours.comment(" ")
     assert ours.close("never").reason == "never"
@@ -127,7 +130,7 @@ def test_one_request_forks_loads_and_opens(running: RunningServer) -> None:
         assert len(listed.json()["proposals"]) == 1
         both = client.post("/graphs/people/proposals", json={**document, "source": "x", "key": "l"})
         assert both.status_code == 400
-        for path in ("proposals/x", "proposals/0123456789"):
+        for path in ("proposals/x", "proposals/0123456789012345678"):
             assert client.get(f"/graphs/people/{path}").status_code == 400
         assert client.get("/graphs/people/proposals/9").status_code == 404
         wrong = client.post("/graphs/people/proposals/1/reviews", json={"verdict": "maybe"})

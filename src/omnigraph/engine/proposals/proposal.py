@@ -99,7 +99,7 @@ class Proposal:
         """
         said = Commented(
             require_optional_body("text", text),
-            _build_anchor(about, property, side),
+            build_anchor(about, property, side),
             arguments.require_optional_count("replies_to", replies_to),
             arguments.require_optional_count("resolves", resolves),
         )
@@ -293,9 +293,10 @@ class Proposal:
         self._session.authorize(Act(action, state.opened.source, state.target))
 
 
-def _build_anchor(
+def build_anchor(
     about: tuple[str, str] | None, property_name: str | None, side: str | None
 ) -> Anchor | None:
+    """What a comment is about, as a caller names it."""
     if about is None:
         if property_name is not None or side is not None:
             raise InvalidArgumentError("about", "no entity is named", hint="pass a type and an id")
