@@ -254,3 +254,26 @@ def test_a_merge_holds_converted_values_against_the_conditions_of_both_sides() -
         for target, source in ((main, trial), (trial, main)):
             with pytest.raises(MergeConflictError, match="value_constraint_violation"):
                 target.merge(source)
+
+
+@pytest.mark.parametrize(
+    ("rule", "kind", "value"),
+    [
+        ("@unique(x)", "I64", "12"),
+        ("@unique(x)", "String", '"12"'),
+        ("@unique(x, y)", "F64", "12.0"),
+    ],
+)
+def test_converted_values_stay_unique_in_a_merge(rule: str, kind: str, value: str) -> None:
+    schema = f"node A {{ id: String @key  x: I32?  y: I32?  {rule} }}"
+    row: dict[str, Any] = {"type": "A", "data": {"id": "a", "x": 1, "y": 7}}
+    with new_graph(row, schema=schema) as graph:
+        main, trial = graph.branch(), graph.create_branch("trial")
+        trial.apply_schema(schema.replace("x: I32", f"x: {kind}"), convert=True)
+        trial.mutate(f'query q() {{ insert A {{ id: "b", x: {value}, y: 7 }} }}')
+        main.mutate('query q() { insert A { id: "c", x: 12, y: 7 } }')
+        for target, source in ((main, trial), (trial, main)):
+            with pytest.raises(MergeConflictError, match="unique_violation"):
+                target.merge(source)
+        main.mutate('query q() { update A set { x: 13 } where id = "c" }')
+        assert main.merge(trial).outcome == "merged"

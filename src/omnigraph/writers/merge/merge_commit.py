@@ -9,6 +9,8 @@ from typing import Final
 import pyarrow as pa
 
 from omnigraph.errors import MergeConflictError
+from omnigraph.rows.comparison import with_both_zeros
+from omnigraph.rows.value_conversion import convert_values
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.storage.tables.pins import Pin
@@ -153,18 +155,28 @@ class MergedSchemaState(CommittedState):
         self, type_key: TypeKey, columns: Sequence[str], values: pa.Array
     ) -> pa.Table:
         """The committed rows that hold one of the values in the first column: `__id`, columns."""
+        shape = self._merged.types[type_key].shape.schema
+        fields = pa.schema([shape.field(name) for name in dict.fromkeys([ID_COLUMN, *columns])])
+        ours = self._merged.types[type_key].ours
+        # Ours may have a property in another column, with values of another type.
+        stored = {} if ours is None else ours.columns
+        wanted = [stored.get(name, name) for name in columns]
+        known = self._index_stored_columns(type_key)
         # A row that lacks a member of a unique group holds no tuple of it.
-        if not self._list_stored_columns(type_key).issuperset(columns):
-            shape = self._merged.types[type_key].shape.schema
-            names = dict.fromkeys([ID_COLUMN, *columns])
-            return pa.schema([shape.field(name) for name in names]).empty_table()
-        return super().find_value_rows(type_key, columns, values)
+        if not known.keys() >= set(wanted):
+            return fields.empty_table()
+        own = convert_values(values, known[wanted[0]]).drop_null()
+        found = super().find_value_rows(type_key, wanted, with_both_zeros(own))
+        made = [
+            convert_values(found[stored.get(each.name, each.name)], each.type) for each in fields
+        ]
+        return pa.Table.from_arrays(made, schema=fields)
 
-    def _list_stored_columns(self, type_key: TypeKey) -> frozenset[str]:
+    def _index_stored_columns(self, type_key: TypeKey) -> dict[str, pa.DataType]:
         """The columns of a table; one of a property that was dropped and is back is among them."""
         if self._merged.types[type_key].ours is None:
-            return frozenset()
-        return frozenset(self.view.open_table(type_key).schema.names)
+            return {}
+        return {each.name: each.type for each in self.view.open_table(type_key).schema}
 
 
 def _build_merged_view(merged: MergedSchema, ours: View) -> View:
