@@ -75,7 +75,8 @@ def describe_text(description: str, **keywords: object) -> JsonObject:
 def check_arguments(schema: JsonObject, arguments: Arguments) -> Arguments:
     """The arguments of a call, if they fit the schema of its tool; every problem is reported.
 
-    An integer where the schema wants its digits is as good as those.
+    An integer where the schema wants its digits is as good as those, and so is `1.0` where it
+    wants an integer.
     """
     properties = schema["properties"]
     found = {
@@ -91,6 +92,8 @@ def check_arguments(schema: JsonObject, arguments: Arguments) -> Arguments:
 def _spell_integers(schema: Mapping[str, Any], value: Any) -> Any:  # Any: JSON values
     if isinstance(value, int) and not isinstance(value, bool) and "pattern" in schema:
         return str(value)
+    if schema.get("type") == "integer" and isinstance(value, float) and value.is_integer():
+        return int(value)
     if isinstance(value, list) and "items" in schema:
         return [_spell_integers(schema["items"], each) for each in value]
     return value

@@ -24,6 +24,11 @@ from omnigraph.wire.wire_proposals import (
 # Of an answer, what is left to the changes of a proposal; the rest is for its comments.
 _CHANGES_PART: Final = 2
 _NUMBER: Final[JsonObject] = {"type": "integer", "minimum": 1, "description": "The proposal."}
+_COMMENT: Final[JsonObject] = {
+    "type": "integer",
+    "minimum": 1,
+    "description": "The number of a comment.",
+}
 _HEAD: Final = describe_text("Only if this is the newest commit: the head_commit_id that was read.")
 _TEXT: Final = describe_text("What you think of it.")
 
@@ -159,8 +164,8 @@ PROPOSAL_TOOLS: Final = (
                 "required": ["type_name", "entity_id"],
                 "additionalProperties": False,
             },
-            "replies_to": {"type": "integer", "description": "The number of a comment."},
-            "resolves": {"type": "integer", "description": "The number of a comment."},
+            "replies_to": _COMMENT,
+            "resolves": _COMMENT,
         },
         ("number",),
         is_read=False,

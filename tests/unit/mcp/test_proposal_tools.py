@@ -131,3 +131,16 @@ def test_a_diff_is_shown_as_far_as_an_answer_goes(graph: Graph) -> None:
     assert not found["diff_is_whole"]
     assert 10 < len(found["diff"]) < 300
     assert found["summary"][0]["inserted"] == 300
+
+
+def test_numbers_of_comments_are_whole_and_positive(graph: Graph) -> None:
+    scope = scope_of(graph, "bot")
+    call(scope, "proposal_open", title="Add eve", data=LINE, mode="append")
+    found = call(scope, "proposal_comment", number=1.0, text="hello")
+    [first] = found["comments"]
+    answer = {"number": 1, "text": "yes"}
+    replied = call(scope, "proposal_comment", **answer, replies_to=float(first["number"]))
+    assert [each["thread"] for each in replied["comments"]] == [first["number"]] * 2
+    for wrong in (-1, 0, 1.5, float("inf")):
+        document, is_error = try_call(scope, "proposal_comment", **answer, replies_to=wrong)
+        assert (is_error, document["reason"]) == (True, "invalid_argument")
