@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 from omnigraph.execution.operators.path_search import Sphere, search_around
 from omnigraph.execution.operators.path_tracing import FoundPaths, WalkedPaths, join_paths
-from omnigraph.execution.operators.path_walks import PathWalks, States
+from omnigraph.execution.operators.path_walks import PathWalks, States, Walked
 from omnigraph.execution.sources.graph_source import RowIndices
 
 
@@ -37,12 +38,7 @@ def enumerate_paths(
     rows = WalkedPaths(walks, starts, walks.places_of(starts))
     parts = [PathsToEnds(join_paths([]), starts[:0])]
     for length in range(1, maximum + 1):
-        walked = walks.expand_edges(rows.states)
-        is_kept = rows.find_unmet(walked)
-        if back is not None:
-            depths = back.find_depths(walked.states)
-            is_kept &= (depths >= 0) & (depths <= maximum - length)
-        walked = walked.take(np.flatnonzero(is_kept))
+        walked = walks.expand_edges(rows.states, partial(_find_open, rows, back, maximum - length))
         rows = rows.extend(walked.parents, walked)
         is_done = _find_ended(walks, rows.states, ends)
         if length >= minimum:
@@ -58,6 +54,17 @@ def enumerate_paths(
     states = np.concatenate([each.ends for each in parts])
     order = np.argsort(pairs, kind="stable")
     return PathsToEnds(FoundPaths(pairs, lists).take(order), states.take(order))
+
+
+def _find_open(
+    rows: WalkedPaths, back: Sphere | None, hops_left: int, walked: Walked
+) -> npt.NDArray[np.bool_]:
+    """Which edges lead to a node that their path has not met, from where it can reach its end."""
+    is_open = rows.find_unmet(walked)
+    if back is not None:
+        depths = back.find_depths(walked.states)
+        is_open &= (depths >= 0) & (depths <= hops_left)
+    return is_open
 
 
 def _search_back(walks: PathWalks, ends: States, maximum: int) -> Sphere:

@@ -270,9 +270,8 @@ class PathOperator:
             return _build_found(pairs, make_single_paths(walks, states, None), 0, len(nodes))
         if op.minimum > 1:
             states = states[:0]
-        walked = walks.expand_edges(states)
-        is_loop = walked.states == states.take(walked.parents)
-        walked = walks.choose_edges(walked, is_loop, is_all=op.is_all)
+        loops = walks.expand_edges(states, lambda each: each.states == states.take(each.parents))
+        walked = walks.choose_edges(loops, is_all=op.is_all)
         paths = make_single_paths(walks, states, walked)
         return _build_found(pairs.take(paths.pairs), paths, 1, len(nodes))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -48,14 +50,21 @@ def trace_paths(walks: PathWalks, sources: States, meeting: Meeting, *, is_all: 
         if is_done.any():
             parts.append(rows.collect(np.flatnonzero(is_done)))
         going = np.flatnonzero(~is_done)
-        walked = walks.expand_edges(rows.states.take(going))
-        is_near = layers.find_depths(walked.states) == depth + 1
-        walked = walks.choose_edges(walked, is_near, is_all=is_all)
+        keep = partial(_find_near, layers, depth + 1)
+        walked = walks.choose_edges(
+            walks.expand_edges(rows.states.take(going), keep), is_all=is_all
+        )
         at = going.take(walked.parents)
         rows = rows.extend(at, walked)
         distances = distances.take(at)
         depth += 1
     return join_paths(parts)
+
+
+def _find_near(layers: Sphere, depth: int, walked: Walked) -> npt.NDArray[np.bool_]:
+    """Which edges lead to a node at a depth on a shortest path."""
+    is_near: npt.NDArray[np.bool_] = layers.find_depths(walked.states) == depth
+    return is_near
 
 
 def make_single_paths(walks: PathWalks, states: States, walked: Walked | None) -> FoundPaths:
@@ -118,7 +127,7 @@ class WalkedPaths:
         self.walks.budget.require_memory(len(at) * (_STEP_BYTES + 8 * columns))
         rows = WalkedPaths(self.walks, walked.states, self.pairs.take(at))
         edges = (walked.types.astype(np.int64) << _EDGE_BITS) | walked.edges
-        rows.columns = [*(each.take(at) for each in self.columns), edges, rows.columns[0]]
+        rows.columns = [*self._take_columns(at), edges, rows.columns[0]]
         return rows
 
     def find_unmet(self, walked: Walked) -> npt.NDArray[np.bool_]:
@@ -132,13 +141,18 @@ class WalkedPaths:
     def select(self, at: RowIndices) -> WalkedPaths:
         """Some of the paths."""
         rows = WalkedPaths(self.walks, self.states.take(at), self.pairs.take(at))
-        rows.columns = [each.take(at) for each in self.columns]
+        rows.columns = list(self._take_columns(at))
         return rows
+
+    def _take_columns(self, at: RowIndices) -> Iterator[RowIndices]:
+        for each in self.columns:
+            self.walks.budget.check_interrupts()
+            yield each.take(at)
 
     def collect(self, at: RowIndices) -> FoundPaths:
         """Some of the paths as lists."""
         width = len(self.columns)
-        values = np.stack([each.take(at) for each in self.columns], axis=1).reshape(-1)
+        values = np.stack(list(self._take_columns(at)), axis=1).reshape(-1)
         offsets = np.arange(len(at) + 1, dtype=np.int32) * np.int32(width)
         lists = pa.ListArray.from_arrays(pa.array(offsets), pa.array(values))
         return FoundPaths(self.pairs.take(at), lists)

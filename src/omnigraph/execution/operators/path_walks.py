@@ -6,7 +6,7 @@ States of one place follow each other when they are sorted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
@@ -45,6 +45,10 @@ class Walked(NamedTuple):
         return Walked(
             self.parents.take(at), self.states.take(at), self.types.take(at), self.edges.take(at)
         )
+
+
+# Which of some edges to keep.
+Keep: TypeAlias = Callable[[Walked], npt.NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +126,11 @@ class PathWalks:
 
     def expand_states(self, states: States, *, is_backwards: bool = False) -> States:
         """The distinct states next to some, ascending."""
-        parts = []
+        parts: list[States] = []
         for at, way, edges in self._iter_parts(states, is_backwards):
             nodes = self.numbers_of(states.take(at))
             found = edges.edges.expand_neighbours(nodes, is_reversed=edges.is_reversed)
-            self._spend(len(found.ends))
+            self._spend(len(found.ends), sum(map(len, parts)))
             places = self.places_of(states.take(at)).take(found.start_indices)
             other = way.source if is_backwards else way.target
             parts.append(sort_distinct_pairs(self._pack(places, other, found.ends)))
@@ -139,13 +143,14 @@ class PathWalks:
         found = self.expand_states(states, is_backwards=is_backwards)
         return found[~is_among(found, seen)]
 
-    def expand_edges(self, states: States) -> Walked:
-        """Every edge ahead of each state; a loop once."""
+    def expand_edges(self, states: States, keep: Keep) -> Walked:
+        """The edges ahead of each state that are to be kept; a loop once."""
         parts: list[Walked] = []
+        held = 0
         for at, way, edges in self._iter_parts(states, is_backwards=False):
             nodes = self.numbers_of(states.take(at))
             found = edges.edges.expand_edges(nodes, is_reversed=edges.is_reversed)
-            self._spend(len(found.ends))
+            self._spend(len(found.ends), held)
             parents = at.take(found.start_indices)
             if edges.is_return:
                 is_new = found.ends != self.numbers_of(states.take(parents))
@@ -154,17 +159,17 @@ class PathWalks:
             places = self.places_of(states.take(parents))
             ahead = self._pack(places, way.target, found.ends)
             types = np.full(len(parents), way.edge_type, np.int16)
-            parts.append(Walked(parents, ahead, types, found.edges))
+            walked = Walked(parents, ahead, types, found.edges)
+            # Edges are left out a part at a time, so that most of them are never held.
+            parts.append(walked.take(np.flatnonzero(keep(walked))))
+            held += len(parts[-1].edges)
         if not parts:
             nothing = np.zeros(0, np.int64)
             return Walked(nothing, nothing, np.zeros(0, np.int16), np.zeros(0, np.int32))
         return Walked(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
-    def choose_edges(
-        self, walked: Walked, is_kept: npt.NDArray[np.bool_], *, is_all: bool
-    ) -> Walked:
-        """Some edges by the state they leave from, then by type and id; or the first of each."""
-        walked = walked.take(np.flatnonzero(is_kept))
+    def choose_edges(self, walked: Walked, *, is_all: bool) -> Walked:
+        """Edges by the state they leave from, then by type and id; or the first of each."""
         order = self._rank_edges(walked)
         if not is_all:
             parents = walked.parents.take(order)
@@ -203,6 +208,6 @@ class PathWalks:
                 self.budget.check_interrupts()
                 yield at[first:last], way, edges
 
-    def _spend(self, edges: int) -> None:
-        self.budget.require_memory(PAIR_BYTES * edges)
+    def _spend(self, edges: int, held: int) -> None:
+        self.budget.require_memory(PAIR_BYTES * (edges + held))
         self.budget.spend_path_work(edges)

@@ -9,6 +9,7 @@ import networkx  # type: ignore[import-untyped]  # it has no types
 import pytest
 
 import omnigraph
+from omnigraph.errors import QueryCancelledError
 from omnigraph.writers.inputs import Text
 
 PEOPLE, EDGES, PAIRS = 300, 900, 60
@@ -92,3 +93,27 @@ def test_all_paths_within_bounds_are_counted(
         if len(path) > 2
     )
     assert {row["b.name"]: row["n"] for row in branch.query(text).to_json_rows()} == dict(ends)
+
+
+class LateCancellation(omnigraph.Cancellation):
+    """Is cancelled as soon as a query has looked so many times."""
+
+    def __init__(self, looks: int) -> None:
+        super().__init__()
+        self._left = looks
+
+    @property
+    def is_cancelled(self) -> bool:
+        self._left -= 1
+        return self._left < 0
+
+
+def test_a_search_for_all_paths_looks_at_its_time_at_each_node_on_the_way(
+    branch: omnigraph.Branch,
+) -> None:
+    text = """query q() { match {
+      $a: Person { name: "p5" }  $b: Person
+      path $p = all $a knows{8,8} $b
+    } return { count(*) as n } }"""
+    with pytest.raises(QueryCancelledError):
+        branch.query(text, cancel=LateCancellation(60))
