@@ -277,3 +277,16 @@ def test_converted_values_stay_unique_in_a_merge(rule: str, kind: str, value: st
                 target.merge(source)
         main.mutate('query q() { update A set { x: 13 } where id = "c" }')
         assert main.merge(trial).outcome == "merged"
+
+
+def test_entities_that_share_a_value_are_all_that_a_revert_reports() -> None:
+    schema = "node A { id: String @key  x: I32? @unique }"
+    row: dict[str, Any] = {"type": "A", "data": {"id": "a", "x": 3}}
+    with new_graph(row, schema=schema) as graph:
+        main = graph.branch()
+        main.apply_schema("node A { id: String @key  x: String? }", convert=True)
+        changed_at = main.head
+        main.mutate('query q() { insert A { id: "b", x: "3" } }')
+        with pytest.raises(MergeConflictError) as refused:
+            main.revert(changed_at)
+        assert refused.value.count == len(refused.value.conflicts) == 2

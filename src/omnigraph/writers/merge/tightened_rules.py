@@ -56,7 +56,9 @@ def list_tightened_conflicts(merged: MergedChange, known: MergeConflicts) -> Mer
     )
     violations = check_existing_data(wanted, partial(_open_type, merged))
     listed = [conflict for each in violations for conflict in _build_conflicts(each)]
-    return MergeConflicts(tuple(listed), sum(each.count for each in violations))
+    # A value that entities share counts once, and each of them is listed.
+    count = sum(max(each.count, len(each.examples)) for each in violations)
+    return MergeConflicts(tuple(listed), count)
 
 
 def _open_type(merged: MergedChange, key: TypeKey) -> CheckedType:
