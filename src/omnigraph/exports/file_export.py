@@ -226,12 +226,18 @@ def _stage_files(target: StoreAddress, id_: str) -> Iterator[StoreAddress]:
 def _stage_document(target: StoreAddress, id_: str) -> Iterator[StoreAddress]:
     """Where to write the parts of a document, and the document, until it is complete."""
     file = Path(target.root)
-    if file.exists():
-        raise InvalidArgumentError("path", f"{file} is there", hint="choose another one")
+    _require_no_file(file)
     with _make_folder_beside(file, id_) as beside:
         yield StoreAddress(str(beside))
+        # A rename would replace what came meanwhile, as from another export.
+        _require_no_file(file)
         with translate_errors(_EXPORT, target.root):
             os.replace(beside / _DOCUMENT, file)
+
+
+def _require_no_file(file: Path) -> None:
+    if file.exists():
+        raise InvalidArgumentError("path", f"{file} is there", hint="choose another one")
 
 
 @contextmanager

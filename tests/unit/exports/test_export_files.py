@@ -230,19 +230,24 @@ def test_a_place_that_cannot_be_written_to_is_a_failure_of_storage(
         exported(graph, tmp_path / "file" / "out", form)
 
 
-def test_a_folder_that_another_export_wrote_meanwhile_stays(graph: Graph, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", [Format.CSV, Format.GRAPHML])
+def test_what_another_export_wrote_meanwhile_stays(
+    graph: Graph, tmp_path: Path, form: Format
+) -> None:
     view, target = graph.branch().snapshot().view, StoreAddress(str(tmp_path / "new"))
+    first = {Format.CSV: Format.JSONL, Format.GRAPHML: Format.GEXF}[form]
 
     class Late(Pickling):
         def run(self, units: Sequence[U], task: Callable[[U], R], *, stage: str) -> list[R]:
-            file_export.export_types(
-                view, list(view.types), Pickling(), target=target, form=Format.JSONL
-            )
+            file_export.export_types(view, list(view.types), Pickling(), target=target, form=first)
             return super().run(units, task, stage=stage)
 
-    with pytest.raises(StorageError, match="new: Directory not empty"):
-        file_export.export_types(view, list(view.types), Late(), target=target, form=Format.CSV)
-    assert not list((tmp_path / "new").rglob("*.csv"))
+    with pytest.raises((StorageError, InvalidArgumentError), match=r"not empty|new is there"):
+        file_export.export_types(view, list(view.types), Late(), target=target, form=form)
+    if form is Format.GRAPHML:
+        assert "<gexf" in (tmp_path / "new").read_text()
+    else:
+        assert not list((tmp_path / "new").rglob("*.csv"))
 
 
 @pytest.fixture
