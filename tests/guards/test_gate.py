@@ -178,26 +178,30 @@ SNAPSHOT = READS | {
 }
 review = Act(Action.REVIEW, "draft", "main")
 propose = Act(Action.PROPOSE, "draft", "main")
+# A method asks first whether the actor may see the proposal: a denial names no branch otherwise.
 PROPOSAL = {
-    "approve": Row(lambda it: it.approve(), (review,)),
+    "approve": Row(lambda it: it.approve(), (read_graph, review)),
     # Of another author, so that it takes the right to review.
-    "close": Row(lambda it: it.close(), (review,)),
-    "comment": Row(lambda it: it.comment("c"), (propose,)),
-    "diff": Row(lambda it: it.diff(), (read, Act(Action.READ, "draft"))),
+    "close": Row(lambda it: it.close(), (read_graph, review)),
+    "comment": Row(lambda it: it.comment("c"), (read_graph, propose)),
+    "diff": Row(lambda it: it.diff(), (read_graph, read, Act(Action.READ, "draft"))),
     "edit": Row(
         lambda it: it.edit(title="new", target="old"),
-        (review, Act(Action.PROPOSE, "draft", "old")),
+        (read_graph, review, Act(Action.PROPOSE, "draft", "old")),
     ),
     "graph": Row(lambda it: it.graph),
     "merge": Row(
-        lambda it: it.merge(delete_branch=True), (merge, Act(Action.BRANCH_DELETE, None, "draft"))
+        lambda it: it.merge(delete_branch=True),
+        (read_graph, merge, Act(Action.BRANCH_DELETE, None, "draft")),
     ),
     "number": Row(lambda it: it.number),
-    "plan": Row(lambda it: it.plan(), (read, Act(Action.READ, "draft"))),
+    "plan": Row(lambda it: it.plan(), (read_graph, read, Act(Action.READ, "draft"))),
     "read": Row(lambda it: it.read(), (read_graph,)),
-    "report_check": Row(lambda it: it.report_check("q", "pass"), (review,)),
-    "request_changes": Row(lambda it: it.request_changes("no"), (review,)),
-    "sync_branch": Row(lambda it: it.sync_branch(), (propose, Act(Action.CHANGE, "draft"))),
+    "report_check": Row(lambda it: it.report_check("q", "pass"), (read_graph, review)),
+    "request_changes": Row(lambda it: it.request_changes("no"), (read_graph, review)),
+    "sync_branch": Row(
+        lambda it: it.sync_branch(), (read_graph, propose, Act(Action.CHANGE, "draft"))
+    ),
 }
 DRAFT_BRANCH = build_branch_name("t", "k")
 DRAFTED = (
