@@ -67,6 +67,7 @@ bench: .venv/bench  ## Timings, printed as tables; queries and search beside oth
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/algorithms.py
 	$(BIN)/python benchmarks/server.py --mixed 60
+	$(BIN)/python benchmarks/web.py
 	$(BIN)/python benchmarks/spark_load.py
 	$(BIN)/python benchmarks/pipeline_cost.py
 
