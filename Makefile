@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Percent of the lines of src. Five files of the quick tests alone reach 54.7: raise it after a run.
 COVERAGE_MIN ?= 54
 
-.PHONY: setup demo test test-slow test-all test-s3 test-spark coverage check bench soak soak-pipelines mutants docs clean
+.PHONY: setup demo test test-slow test-all test-s3 test-spark coverage check bench soak soak-pipelines mutants docs site clean
 
 setup: .venv/ready
 
@@ -92,6 +92,14 @@ soak-pipelines: setup  ## 2,000 random histories of sources of pipelines against
 
 mutants: setup  ## Breaks the model ten times; the logic tests must notice each time.
 	$(BIN)/python scripts/check_model_mutants.py
+
+build/site-venv: docs/site/requirements.txt constraints.txt
+	$(PYTHON) -m venv $@
+	$@/bin/pip install --quiet --constraint constraints.txt --requirement docs/site/requirements.txt
+	touch $@
+
+site: build/site-venv  ## The pages as a site in build/site; warnings and broken links are errors.
+	build/site-venv/bin/python scripts/build_site.py
 
 docs: setup  ## Regenerate docs/reference.
 	$(BIN)/python scripts/async_stub.py

@@ -155,12 +155,13 @@ def _alternatives(words: Iterable[str]) -> str:
 
 def _errors() -> Iterator[str]:
     yield "# Diagnostics and errors\n"
-    yield "Compilers report diagnostics: a code, a place, a message, and often a suggestion.\n"
+    yield "Compilers report diagnostics: a code, a place, a message, and often a suggestion. A code"
+    yield "and the class of an exception are anchors of this page: `errors.md#T45`.\n"
     for family, title in _FAMILIES.items():
         yield f"## {title}\n\n| Code | Meaning |\n|---|---|"
         for code in CODES.values():
             if code.code.rstrip("0123456789-MFDS") == family or code.code[: len(family)] == family:
-                yield f"| `{code.code}` | {code.title} |"
+                yield f"| `{code.code}`{_anchor(code.code)} | {code.title} |"
         yield ""
     yield "## Exceptions\n\n```text"
     yield inspect.cleandoc(errors.__doc__ or "")
@@ -174,7 +175,13 @@ def _errors() -> Iterator[str]:
             retryable = "yes" if error.retryable else "no"
             code = error_code_of(error)
             known = "" if code is None else f"`{code}`"
-            yield f"| `{name}` | `{error.code}` | {known} | {retryable} | {meaning} |"
+            shown = f"`{error.code}`{_anchor(name)}"
+            yield f"| `{name}` | {shown} | {known} | {retryable} | {meaning} |"
+
+
+def _anchor(name: str) -> str:
+    """What links to a row of a table lead to, such as `errors.md#T45`."""
+    return f'<a id="{name}"></a>'
 
 
 def _settings() -> Iterator[str]:
