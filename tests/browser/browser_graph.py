@@ -13,7 +13,7 @@ import omnigraph
 from omnigraph.ids import generate_ulid
 from omnigraph.pipelines.ledger.run_ledger import SUCCEEDED, Ledger, TargetRun, encode_target
 
-ACTORS: Final = ("ada", "cyd", "dan", "eve")
+ACTORS: Final = ("ada", "cyd", "dan", "eve", "bot", "ines")
 SCHEMA: Final = """\
 node Person @description("Who works here") {
   handle: String @key
@@ -30,10 +30,12 @@ node Note {
 edge Knows: Person -> Person { since: Date? }
 edge Wrote: Person -> Note
 """
-# Cyd reads people and who knows whom, eve people and who wrote, but not what, and dan nothing.
+# Cyd reads people and who knows whom, eve people and who wrote, but not what, and dan nothing. The
+# bot drafts and proposes; Ines reviews and merges what it proposed.
 POLICY: Final = """\
 version: 1
-groups: {all: [ada], some: [cyd], others: [eve]}
+groups: {all: [ada], some: [cyd], others: [eve], agents: [bot], stewards: [ines]}
+protected_branches: [main]
 rules:
   - id: everything
     allow: {actors: {group: all}, actions: [read, change, export, branch_create, branch_delete,
@@ -42,6 +44,18 @@ rules:
     allow: {actors: {group: some}, actions: [read], types: [Person, Knows]}
   - id: writers
     allow: {actors: {group: others}, actions: [read], types: [Person, Wrote]}
+  - id: agents-propose
+    allow: {actors: {group: agents}, actions: [read, branch_create, propose]}
+  - id: agents-write-drafts
+    allow: {actors: {group: agents}, actions: [change], branch_scope: unprotected}
+  - id: stewards-review
+    allow: {actors: {group: stewards}, actions: [read, review, branch_delete]}
+  - id: stewards-merge
+    allow:
+      actors: {group: stewards}
+      actions: [branch_merge]
+      target_branch_scope: protected
+      requires: {approvals: 1, from: stewards, threads_resolved: true}
 """
 PEOPLE: Final = 60
 RETITLE: Final = """\

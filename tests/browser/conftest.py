@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -61,8 +62,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         yield running
 
 
-@pytest.fixture
-def visitor(browser: Browser, served: RunningServer) -> Iterator[Page]:
+@contextmanager
+def open_visitor(browser: Browser, served: RunningServer) -> Iterator[Page]:
     """A page of the server without a token; it must ask no other host, and log no error."""
     context = browser.new_context(base_url=served.url, viewport={"width": 1280, "height": 800})
     context.set_default_timeout(20_000)
@@ -78,6 +79,13 @@ def visitor(browser: Browser, served: RunningServer) -> Iterator[Page]:
     context.close()
     # A browser logs each answer with a status of failure, which pages may well be meant to get.
     assert [each for each in faults if "Failed to load resource" not in each] == []
+
+
+@pytest.fixture
+def visitor(browser: Browser, served: RunningServer) -> Iterator[Page]:
+    """A page of the server without a token."""
+    with open_visitor(browser, served) as page:
+        yield page
 
 
 @pytest.fixture

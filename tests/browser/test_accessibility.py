@@ -21,6 +21,8 @@ PAGES: Final = (
     "/branches",
     "/diff?old=main&new=review",
     "/merge?source=review",
+    "/proposals",
+    "/proposals/new?source=review",
     "/schema",
     "/stored",
     "/pipelines",

@@ -32,6 +32,13 @@ export function createGraphApi(graph) {
     check: (state, text, signal) => post("/query/check", { ...state, query: text }, signal),
     planMerge: (body, signal) => post("/branches/merge/plan", body, signal),
     merge: (body) => post("/branches/merge", body),
+    listProposals: (status, signal) => get("/proposals", { status }, signal),
+    openProposal: (body) => post("/proposals", body),
+    readProposal: (number, signal) => get(`/proposals/${number}`, {}, signal),
+    planProposal: (number, signal) => get(`/proposals/${number}/plan`, {}, signal),
+    diffProposal: (number, body, signal) =>
+      requestLines("POST", `${base}/proposals/${number}/diff`, { body, signal }),
+    changeProposal: (number, verb, body) => post(`/proposals/${number}/${verb}`, body),
     listStoredQueries: (signal) => get("/queries", {}, signal),
     invoke: (name, body) => post(`/queries/${encodeURIComponent(name)}`, body),
     listIndexes: (branch, signal) => get("/indexes", { branch }, signal),

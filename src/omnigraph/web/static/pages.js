@@ -57,6 +57,13 @@ export const PAGES = [
     load: () => import("./pages/merge_page.js"),
   },
   {
+    name: "proposals",
+    title: "Proposals",
+    icon: "proposals",
+    key: "r",
+    load: () => import("./pages/proposals_page.js"),
+  },
+  {
     name: "schema",
     title: "Schema",
     icon: "schema",

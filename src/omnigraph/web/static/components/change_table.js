@@ -10,7 +10,12 @@ import { Value } from "./value.js";
 const AT_ONCE = 200;
 const TONES = { insert: "good", update: "warn", delete: "bad" };
 
-export function ChangeTable({ changes }) {
+/**
+ * `notes`, if given, has what is said about the changes: `tools(change)` stands in a column of its
+ * own, `body(change)` below the row or is null, and `onProperty(change, name)` begins a new one. `at`
+ * is the state in which what was not removed is found.
+ */
+export function ChangeTable({ changes, notes = null }) {
   const [count, setCount] = useState(AT_ONCE);
   if (changes.length === 0) return html`<div class="body"><${Empty}>No entity changed.<//></div>`;
   return html`<div class="table-box" tabindex="0" role="region" aria-label="Changes">
@@ -21,38 +26,16 @@ export function ChangeTable({ changes }) {
           <th class="fit">Type</th>
           <th>Entity</th>
           <th>Values</th>
+          ${notes === null ? null : html`<th class="fit">Comments</th>`}
         </tr>
       </thead>
       <tbody>
-        ${changes.slice(0, count).map(
-          (change) =>
-            html`<tr key=${`${change.kind} ${change.type.id} ${change.id}`}>
-              <td class="fit">
-                <span class=${`badge ${TONES[change.op]}`}>${nameOp(change.op)}</span>
-              </td>
-              <td class="fit">
-                <${TypeName} kind=${change.kind} name=${change.type.name} />
-              </td>
-              <td>
-                <${EntityLink}
-                  kind=${change.kind}
-                  type=${change.type.name}
-                  id=${change.id}
-                /><${Ends} change=${change} />
-              </td>
-              <td>
-                ${listValues(change).map(
-                  ([name, before, after]) =>
-                    html`<div key=${name} class="small">
-                      <span class="muted">${name}: </span>
-                      ${before === undefined ? null : html`<span class=${change.op === "update" ? "before" : ""}><${Value} value=${before} /></span>`}
-                      ${change.op === "update" ? " → " : null}
-                      ${after === undefined ? null : html`<span class=${change.op === "update" ? "after" : ""}><${Value} value=${after} /></span>`}
-                    </div>`,
-                )}
-              </td>
-            </tr>`,
-        )}
+        ${changes
+          .slice(0, count)
+          .map(
+            (change) =>
+              html`<${Change} key=${keyOfChange(change)} change=${change} notes=${notes} />`,
+          )}
       </tbody>
     </table>
     ${
@@ -65,6 +48,62 @@ export function ChangeTable({ changes }) {
         : null
     }
   </div>`;
+}
+
+export function keyOfChange(change) {
+  return `${change.kind} ${change.type.id} ${change.id}`;
+}
+
+function Change({ change, notes }) {
+  const note = notes?.body(change) ?? null;
+  return html`<tr class=${note === null ? null : "noted"}>
+      <td class="fit">
+        <span class=${`badge ${TONES[change.op]}`}>${nameOp(change.op)}</span>
+      </td>
+      <td class="fit">
+        <${TypeName} kind=${change.kind} name=${change.type.name} />
+      </td>
+      <td>
+        <${EntityLink}
+          kind=${change.kind}
+          type=${change.type.name}
+          id=${change.id}
+          at=${change.op === "delete" ? {} : notes?.at}
+        /><${Ends} change=${change} />
+      </td>
+      <td>
+        ${listValues(change).map(
+          ([name, before, after]) =>
+            html`<div key=${name} class="small">
+              <${PropertyName} name=${name} change=${change} notes=${notes} />
+              ${before === undefined ? null : html`<span class=${change.op === "update" ? "before" : ""}><${Value} value=${before} /></span>`}
+              ${change.op === "update" ? " → " : null}
+              ${after === undefined ? null : html`<span class=${change.op === "update" ? "after" : ""}><${Value} value=${after} /></span>`}
+            </div>`,
+        )}
+      </td>
+      ${notes === null ? null : html`<td class="fit">${notes.tools(change)}</td>`}
+    </tr>
+    ${
+      note === null
+        ? null
+        : html`<tr class="note">
+            <td colspan="5">${note}</td>
+          </tr>`
+    }`;
+}
+
+function PropertyName({ name, change, notes }) {
+  const isPlain = !notes?.onProperty || name.startsWith("@");
+  if (isPlain) return html`<span class="muted">${name}: </span>`;
+  return html`<button
+      type="button"
+      class="link"
+      title=${`Comment on ${name}`}
+      onClick=${() => notes.onProperty(change, name)}
+    >
+      ${name}:</button
+    >${" "}`;
 }
 
 function Ends({ change }) {
@@ -86,7 +125,7 @@ function listValues(change) {
     .filter(([, old, now]) =>
       op === "update"
         ? JSON.stringify(old, text) !== JSON.stringify(now, text)
-        : (now ?? old) !== null,
+        : (now ?? old ?? null) !== null,
     );
 }
 

@@ -8,7 +8,7 @@ import { EntityLink } from "./entity_link.js";
 import { TypeName } from "./type_name.js";
 import { Value } from "./value.js";
 
-const TITLES = {
+export const CONFLICT_TITLES = {
   divergent_insert: "added on both sides",
   divergent_update: "changed on both sides",
   delete_vs_update: "removed on one side, changed on the other",
@@ -32,7 +32,7 @@ export function ConflictCard({ conflict, source, target, decisions, onDecide }) 
         <${TypeName} kind=${conflict.entity_kind} name=${conflict.type_name} />
         ${conflict.entity_id === null ? null : html`<${EntityLink} kind=${conflict.entity_kind} type=${conflict.type_name} id=${conflict.entity_id} />`}
       </h2>
-      <span class="badge warn">${TITLES[conflict.kind] ?? conflict.kind}</span>
+      <span class="badge warn">${CONFLICT_TITLES[conflict.kind] ?? conflict.kind}</span>
     </div>
     <div class="body stack" style=${{ gap: "8px" }}>
       <p class="muted">${conflict.message}</p>

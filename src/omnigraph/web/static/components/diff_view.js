@@ -16,13 +16,18 @@ const TABS = [
 
 export function DiffView({ body }) {
   const { api } = useGraph();
+  const diff = useDiff((signal) => api.diff(body, signal), [api, JSON.stringify(body)]);
+  return html`<${DiffOf} diff=${diff} same="Both states are the same." />`;
+}
+
+/** A difference that `useDiff` reads; `notes` is what the table shows beside each change. */
+export function DiffOf({ diff, same, notes = null }) {
   const [tab, setTab] = useState("table");
   const [chosen, setChosen] = useState(null);
-  const diff = useDiff(api, body);
   return html`<${Loaded} load=${diff} text="Comparing"
     >${({ header, changes, isCut }) => {
       const isSame = header.summary.length === 0 && header.schema_changes.length === 0;
-      if (isSame) return html`<${Empty}>Both states are the same.<//>`;
+      if (isSame) return html`<${Empty}>${same}<//>`;
       const shown = chosen === null ? changes : changes.filter((each) => isOf(each, chosen));
       return html`<div class="stack">
         <${Summary} summary=${header.summary} chosen=${chosen} onChoose=${setChosen} />
@@ -42,7 +47,7 @@ export function DiffView({ body }) {
           </div>
           ${
             tab === "table"
-              ? html`<${ChangeTable} changes=${shown} />`
+              ? html`<${ChangeTable} changes=${shown} notes=${notes} />`
               : html`<div class="body"><${DiffGraph} changes=${shown} /></div>`
           }
         </section>

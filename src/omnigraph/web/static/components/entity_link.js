@@ -4,9 +4,10 @@ import { useGraph } from "../graph_context.js";
 import { findLabel } from "../graph_queries.js";
 import { Link } from "../navigation.js";
 
-export function EntityLink({ kind = "node", type, id, label }) {
+/** `at` is the state to show it in, as an address has it; the one of the page without it. */
+export function EntityLink({ kind = "node", type, id, label, at = {} }) {
   const { address } = useGraph();
-  return html`<${Link} to=${address("entities", [kind, type, id])}>${label ?? id}<//>`;
+  return html`<${Link} to=${address("entities", [kind, type, id], at)}>${label ?? id}<//>`;
 }
 
 /** What people call an entity: its label, and its id where that says something else. */

@@ -55,6 +55,11 @@ function Branch({ name, onRemove }) {
         : html`<span class="row">
             <${Link} class="button plain" to=${to("diff", { old: MAIN, new: name })}>Diff<//>
             <${Link} class="button plain" to=${to("merge", { source: name })}>Merge<//>
+            <${Link}
+              class="button plain"
+              to=${buildAddress(["graphs", graph, "proposals", "new"], { source: name })}
+              >Propose<//
+            >
             ${
               isAsked
                 ? html`<button class="button danger" onClick=${onRemove}>Delete ${name}</button>
