@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from model import ModelGraph
-from omnigraph.embedding.configured_embedder import compute_mock_embedding
+from omnigraph.embedding.mock_embedder import compute_mock_embedding
 from omnigraph.errors import ExecutionError
 from omnigraph.schema.property_values import round_to_f32
 from unit.model_world import ask, change, column, graph_of

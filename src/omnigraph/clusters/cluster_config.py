@@ -67,7 +67,8 @@ from omnigraph.config.yaml_reader import (
     read_text,
     require_version,
 )
-from omnigraph.embedding.embedding_profile import Provider
+from omnigraph.embedding.embedding_profile import AUTHS, list_kinds, needs_key
+from omnigraph.embedding.provider_embedder import PROFILE_FIELDS
 from omnigraph.errors import CompileError, ConfigInvalidError, Problem
 from omnigraph.policy.policy_bundle import BundleKind, parse_bundle
 from omnigraph.query.entity_conditions import load_whole_catalog
@@ -271,10 +272,13 @@ class _ConfigReader:
         if section.has_field("kind") and section.has_field("provider"):
             message = "'kind' and 'provider' are two names of one field: leave one of them out"
             self._add(section.position_of("provider"), message, "invalid_embedding_provider")
-        is_known = kind in set(Provider)
-        if not is_known:
-            message = f"the kind is not known; known are {', '.join(Provider)}"
+        if kind not in (kinds := list_kinds()):
+            message = f"the kind is not known; known are {', '.join(kinds)}"
             self._add(section.position_of("kind"), message, "invalid_embedding_provider")
+        auth = section.find_text("auth")
+        if auth not in (None, *AUTHS):
+            message = "'auth' is 'key', or 'none' for a service without keys"
+            self._add(section.position_of("auth"), message, "invalid_embedding_provider")
         key = section.find_text("api_key")
         if key is not None and not is_reference(key):
             # The value itself is not repeated: it may be a secret.
@@ -282,10 +286,10 @@ class _ConfigReader:
             self._add(section.position_of("api_key"), message, "embedding_api_key_inline")
         if url := section.find_text("base_url"):
             self._check_service(section.position_of("base_url"), url)
-        if key is None and is_known and kind != Provider.MOCK:
+        if key is None and auth != "none" and needs_key(kind):
             message = f"'{kind}' needs an api_key, such as ${{OPENAI_API_KEY}}"
             self._add(place, message, "embedding_api_key_required")
-        texts = {name: section.find_text(name) for name in ("base_url", "model", "api_key")}
+        texts = {name: section.find_text(name) for name in PROFILE_FIELDS}
         return {"kind": kind} | {name: text for name, text in texts.items() if text is not None}
 
     def _check_service(self, place: Position, url: str) -> None:

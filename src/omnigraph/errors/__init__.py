@@ -27,6 +27,7 @@
     │   ├── TypeNotFoundError         the schema has no type of that name
     │   ├── NegativeWeightError       an edge has a weight below zero; carries its type and id
     │   ├── EmbeddingError            a text has no usable vector; carries its reason
+    │   │   └── EmbeddingUnavailableError   the provider gave no answer in time; retryable
     │   ├── EngineUnsupportedError    the chosen engine cannot run the query; carries the engine
     │   ├── QueryTimeoutError         a query took longer than it may; carries timeout_s
     │   └── QueryCancelledError       a query was cancelled before its end
@@ -149,6 +150,7 @@ from omnigraph.errors.query_errors import (
     CompileError,
     CursorStaleError,
     EmbeddingError,
+    EmbeddingUnavailableError,
     EngineUnsupportedError,
     ExecutionError,
     InvalidArgumentError,
@@ -237,6 +239,7 @@ __all__ = [
     "CredentialsError",
     "CursorStaleError",
     "EmbeddingError",
+    "EmbeddingUnavailableError",
     "EngineUnsupportedError",
     "EntityConflict",
     "EntityNotFoundError",

@@ -163,14 +163,28 @@ class EmbeddingError(ExecutionError):
     """A text that could not be turned into a vector; `reason` is a stable word.
 
     It is `not_configured`, `bad_setting`, `missing_key`, `wrong_model`, `wrong_dimension`,
-    `no_direction`, `unavailable`, `refused` or `bad_answer`.
+    `no_direction`, `unavailable`, `refused` or `bad_answer`. Of several texts, `index` is the place
+    of the one that the failure is about, if it is about one.
     """
 
     code = "embedding_error"
 
-    def __init__(self, message: str, *, reason: str, hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, reason: str, hint: str | None = None, index: int | None = None
+    ) -> None:
         super().__init__(message, hint=hint)
         self.reason = reason
+        self.index = index
+
+
+class EmbeddingUnavailableError(EmbeddingError):
+    """A provider of vectors that gave no answer in time; it may give one later."""
+
+    code = "embedding_unavailable"
+    retryable = True
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, reason="unavailable", hint=hint)
 
 
 class EngineUnsupportedError(ExecutionError):

@@ -9,9 +9,9 @@ import sys
 import pytest
 
 from omnigraph.embedding import ConfiguredEmbedder, MockEmbedder, NamedEmbedder
-from omnigraph.embedding.configured_embedder import compute_mock_embedding
 from omnigraph.embedding.embedding_profile import Profile, Provider, RetryPolicy, read_profile
 from omnigraph.embedding.http_embedder import HttpEmbedder
+from omnigraph.embedding.mock_embedder import compute_mock_embedding
 from omnigraph.errors import EmbeddingError, ExecutionError
 from unit.embedding.loopback import embedding, loopback
 

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from omnigraph.embedding.configured_embedder import compute_mock_embedding
+from omnigraph.embedding.mock_embedder import compute_mock_embedding
 
 
 def test_equal_texts_have_equal_vectors_and_others_do_not() -> None:

@@ -18,6 +18,7 @@ from pyspark.sql import functions
 
 from omnigraph.config.yaml_reader import Findings, Position
 from omnigraph.embedding.configured_embedder import ConfiguredEmbedder
+from omnigraph.embedding.embedder import Task
 from omnigraph.pipelines.config.definition import RecordMapping
 from omnigraph.pipelines.config.expectations import RowCondition
 from omnigraph.pipelines.mapping.mapping_checks import check_mapping, fits_property
@@ -484,10 +485,9 @@ def embed_batches(
         for name, dimension in dimensions.items():
             at = batch.schema.get_field_index(name)
             texts = batch.column(at).dictionary_encode()
-            vectors = [
-                None if text is None else list(embedder(text, dimension))
-                for text in texts.dictionary.to_pylist()
-            ]
-            column = pa.array(vectors, pa.list_(pa.float32())).take(texts.indices)
+            distinct = texts.dictionary.to_pylist()
+            vectors = embedder.embed_texts(distinct, dimension, Task.DOCUMENT)
+            values = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dimension)
+            column = values.cast(pa.list_(pa.float32())).take(texts.indices)
             batch = batch.set_column(at, name, column)  # noqa: PLW2901 — columns in turn
         yield batch

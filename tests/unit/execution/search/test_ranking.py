@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.embedding import MockEmbedder
-from omnigraph.embedding.configured_embedder import compute_mock_embedding
+from omnigraph.embedding.mock_embedder import compute_mock_embedding
 from omnigraph.errors import EmbeddingError, ExecutionError, QueryTimeoutError, ResourceLimitError
 from omnigraph.execution.batch import Batch
 from omnigraph.execution.query_budget import Budget
