@@ -9,6 +9,8 @@ revisions are frozen data.
     cluster_config      `cluster.yaml` and its files to the desired state, or every problem
     cluster_schema      the sections of `cluster.yaml`
     blob_bases          where the external blobs of a graph may be
+    policy_files        the policy bundles, from their files
+    pipeline_files      the pipelines and the providers of their sources, from their files
     query_files         the stored queries of one graph, from its files
     query_registry      the catalogue of stored queries, and queries as JSON Schema
     desired             resources with digests and dependencies

@@ -14,12 +14,13 @@ _NAME: Final = re.compile(_NAME_PATTERN, re.ASCII)
 _GRAPH_ID: Final = re.compile(_ID_PATTERN, re.ASCII)
 _ADDRESS: Final = re.compile(
     rf"(?:graph|schema)\.{_ID_PATTERN}|query\.{_ID_PATTERN}\.{_NAME_PATTERN}"
-    rf"|(?:policy|provider\.embedding)\.{_NAME_PATTERN}",
+    rf"|(?:policy|pipeline|provider\.embedding|provider\.source)\.{_NAME_PATTERN}",
     re.ASCII,
 )
 # Words that a server needs below `/graphs` itself.
 RESERVED_GRAPH_IDS: Final = frozenset({"policies", "queries", "cluster"})
 PROVIDER_PREFIX: Final = "provider.embedding."
+SOURCE_PREFIX: Final = "provider.source."
 # A name is a folder below the root, and file systems bound those.
 NAME_CHARS_MAX: Final = 128
 CLUSTER: Final = "cluster"
@@ -33,24 +34,31 @@ class Kind(StrEnum):
     QUERY = "query"
     POLICY = "policy"
     PROVIDER = "embedding_provider"
+    SOURCE = "source_provider"
+    PIPELINE = "pipeline"
+
+
+_PREFIXES: Final = {Kind.PROVIDER: PROVIDER_PREFIX, Kind.SOURCE: SOURCE_PREFIX}
+# The kinds whose addresses begin with their own names.
+_PLAIN_KINDS: Final = frozenset(Kind) - frozenset(_PREFIXES)
 
 
 def build_address(kind: Kind, *names: str) -> str:
     """The address of a resource; a query has the name of its graph before its own."""
-    return PROVIDER_PREFIX + names[0] if kind is Kind.PROVIDER else ".".join((kind, *names))
+    return _PREFIXES[kind] + names[0] if kind in _PREFIXES else ".".join((kind, *names))
 
 
 def kind_of(address: str) -> Kind | None:
     """The kind of a resource, or None for an address of another kind."""
-    if address.startswith(PROVIDER_PREFIX):
-        return Kind.PROVIDER
+    for kind, prefix in _PREFIXES.items():
+        if address.startswith(prefix):
+            return kind
     head = address.partition(".")[0]
-    is_known = head in (Kind.GRAPH, Kind.SCHEMA, Kind.QUERY, Kind.POLICY)
-    return Kind(head) if is_known else None
+    return Kind(head) if head in _PLAIN_KINDS else None
 
 
 def name_of(address: str) -> str:
-    """The last name of an address: of the graph, the query, the policy or the provider."""
+    """The last name of an address, which is that of the resource itself."""
     return address.rpartition(".")[2]
 
 
@@ -66,7 +74,7 @@ def is_address(address: str) -> bool:
 
 
 def is_resource_name(name: str) -> bool:
-    """Whether a text can be the name of a query, a policy or a provider."""
+    """Whether a text can be the name of anything but a graph."""
     return _NAME.fullmatch(name) is not None and len(name) <= NAME_CHARS_MAX
 
 

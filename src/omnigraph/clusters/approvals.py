@@ -9,7 +9,7 @@ from typing import Final
 
 from omnigraph.clusters.cluster_findings import ClusterFindings, ClusterStopped
 from omnigraph.clusters.cluster_layout import APPROVALS, build_approval_path, parse_approval_path
-from omnigraph.clusters.cluster_plan import DELETES_DATA, Change, Plan
+from omnigraph.clusters.cluster_plan import Change, Plan
 from omnigraph.clusters.stored_documents import (
     JsonObject,
     parse_object,
@@ -54,12 +54,13 @@ class Approval:
 
 def make_approval(change: Change, config_digest: str, actor: str, *, now: str) -> Approval:
     """Consent of an actor to one change of the plan of now."""
+    assert change.approval_reason is not None, "only a gated change is approved"
     return Approval(
         VERSION,
         generate_ulid(),
         change.resource,
         str(change.operation),
-        DELETES_DATA,
+        change.approval_reason,
         config_digest,
         change.before,
         change.after,

@@ -195,6 +195,9 @@ def _needs_any(change: Change, graphs: Collection[str | None], desired: Desired)
     if change.kind is Kind.POLICY:
         bound = desired.resources[change.resource].details["applies_to"]
         return any(f"graph.{graph}" in bound for graph in graphs)
+    if change.kind is Kind.PIPELINE:
+        targets = desired.resources[change.resource].details["targets"]
+        return any(f"graph.{graph}" in targets for graph in graphs)
     return False
 
 
@@ -213,14 +216,15 @@ def compute_next_content(
             statuses[change.resource] = _describe_status(change)
             continue
         statuses.pop(change.resource, None)
+        if change.is_gated and change.approval_id is not None:
+            used = {"consumed_at": now, "consumed_by_operation": operation.id}
+            approvals[change.approval_id] = used
         if change.operation is Operation.DELETE:
             removed = resources.pop(change.resource)
-            if change.is_gated and change.approval_id is not None:
+            if change.deletes_graph and change.approval_id is not None:
                 grave = _bury(change, removed, context.actor, now)
                 tombstones[build_graph_folder(name_of(change.resource), life_of(removed))] = grave
                 observations[change.resource] = grave
-                used = {"consumed_at": now, "consumed_by_operation": operation.id}
-                approvals[change.approval_id] = used
         else:
             resources[change.resource] = _build_applied(change, context, outcomes)
     if waiting := list_waiting(outcomes.changes):
@@ -267,6 +271,8 @@ def _build_applied(change: Change, context: ApplyContext, outcomes: Outcomes) ->
         made = outcomes.made.get(name_of(change.resource))
         life = made.life if made is not None else 1 if old is None else life_of(old)
         details |= {} if life == 1 else {"life": life}
+    if change.overwrites:
+        details["approval"] = change.approval_id
     return AppliedResource(resource.digest, details)
 
 

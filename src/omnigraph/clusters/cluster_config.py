@@ -7,12 +7,12 @@ they were applied: they are only read and hashed again.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
@@ -21,7 +21,6 @@ from omnigraph.clusters.addresses import (
     build_address,
     is_graph_id,
     is_resource_name,
-    kind_of,
     name_of,
 )
 from omnigraph.clusters.blob_bases import read_blob_bases
@@ -30,12 +29,12 @@ from omnigraph.clusters.cluster_findings import (
     ClusterFindings,
     Severity,
     convert_diagnostics,
+    convert_problem,
 )
 from omnigraph.clusters.cluster_schema import (
     CLUSTER,
     GRAPH,
     METADATA,
-    POLICY,
     PROVIDER,
     PROVIDERS,
     RESERVED,
@@ -51,6 +50,7 @@ from omnigraph.clusters.desired import (
     group_by_graph,
     index_providers,
 )
+from omnigraph.clusters.policy_files import PolicyFiles
 from omnigraph.clusters.query_files import KnownQueries, QueryFiles
 from omnigraph.clusters.revision import RevisionContent
 from omnigraph.config.bounded_files import describe_failure, read_file
@@ -69,24 +69,18 @@ from omnigraph.config.yaml_reader import (
 )
 from omnigraph.embedding.embedding_profile import AUTHS, list_kinds, needs_key
 from omnigraph.embedding.provider_embedder import PROFILE_FIELDS
-from omnigraph.errors import CompileError, ConfigInvalidError, Problem
-from omnigraph.policy.policy_bundle import BundleKind, parse_bundle
+from omnigraph.errors import CompileError, ConfigInvalidError
 from omnigraph.query.entity_conditions import load_whole_catalog
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.schema_parser import parse_schema
+
+if TYPE_CHECKING:
+    from omnigraph.pipelines.config.definition_validator import LazySparkSession
 
 FILE_NAME: Final = "cluster.yaml"
 _BLOBS_REFUSED: Final = "external_blob_ingress_default_deny"
 # What is not wrong with a configuration, and worth a thought while it is written.
 ADVICE: Final = frozenset({_BLOBS_REFUSED})
-_CODES: Final = {
-    "duplicate_key": "duplicate_yaml_key",
-    "unreadable_file": "cluster_config_read_error",
-    "invalid_yaml": "invalid_cluster_yaml",
-    "unknown_field": "invalid_cluster_yaml",
-    "missing_field": "invalid_cluster_yaml",
-    "invalid_value": "invalid_cluster_yaml",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +91,8 @@ class ConfigResult:
     desired: Desired | None
     findings: tuple[ClusterFinding, ...]
     is_locked: bool = True
+    # The pipelines whose targets lack what they name, by the schemas that lack it.
+    broken: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @contextmanager
@@ -112,9 +108,25 @@ def pause_collection() -> Iterator[None]:
 
 
 @pause_collection()
-def read_config(directory: str | Path, known: RevisionContent | None = None) -> ConfigResult:
-    """Read a folder; everything that is wrong with it is reported at once."""
-    return _read(directory, lambda reader, node: reader.read(node), known)
+def read_config(
+    directory: str | Path,
+    known: RevisionContent | None = None,
+    *,
+    spark: LazySparkSession | None = None,
+) -> ConfigResult:
+    """Read a folder; everything that is wrong with it is reported at once.
+
+    With `spark`, the expressions of pipelines are read too.
+    """
+    return _read(directory, lambda reader, node: reader.read(node, spark), known)
+
+
+def read_config_deeply(directory: str | Path) -> ConfigResult:
+    """Read a folder, and the expressions of its pipelines with Spark on this machine."""
+    from omnigraph.pipelines.config.definition_validator import LazySparkSession  # noqa: PLC0415
+
+    with LazySparkSession() as spark:
+        return read_config(directory, spark=spark)
 
 
 def read_root(directory: str | Path) -> ConfigResult:
@@ -138,21 +150,8 @@ def _read(
     try:
         node = parse_document(read_text(path, problems), problems)
     except ConfigInvalidError as error:
-        return ConfigResult(None, None, tuple(map(_convert, error.problems)))
+        return ConfigResult(None, None, tuple(map(convert_problem, error.problems)))
     return read(_ConfigReader(folder, problems, known or RevisionContent()), node)
-
-
-def _convert(problem: Problem) -> ClusterFinding:
-    message = problem.message if problem.hint is None else f"{problem.message} ({problem.hint})"
-    return ClusterFinding(
-        _CODES.get(problem.code, problem.code),
-        Severity.ERROR,
-        problem.path or "",
-        message,
-        problem.file,
-        problem.line,
-        problem.column,
-    )
 
 
 @dataclass
@@ -164,8 +163,10 @@ class _ConfigReader:
     known: RevisionContent
     warnings: ClusterFindings = field(default_factory=ClusterFindings)
     resources: dict[str, Resource] = field(default_factory=dict)
+    # The desired schema of each graph, compiled when it is needed.
+    catalogs: dict[str, Callable[[], Catalog | None]] = field(default_factory=dict)
 
-    def read(self, node: yaml.Node) -> ConfigResult:
+    def read(self, node: yaml.Node, spark: LazySparkSession | None) -> ConfigResult:
         """The whole document."""
         self._refuse_reserved(node)
         whole = read_section(node, CLUSTER, self.problems)
@@ -177,9 +178,10 @@ class _ConfigReader:
         self._read_providers(whole)
         self._read_graphs(whole)
         self._read_policies(whole)
-        found = (*map(_convert, self.problems.problems), *self.warnings.found)
+        broken = self._read_pipelines(whole, spark)
+        found = (*map(convert_problem, self.problems.problems), *self.warnings.found)
         if self.problems.problems or root is None or ClusterFindings(list(found)).has_errors:
-            return ConfigResult(root, None, found, is_locked)
+            return ConfigResult(root, None, found, is_locked, broken)
         digests = {address: each.digest for address, each in sorted(self.resources.items())}
         config_digest = digest_document({"config": decode_node(node), "resources": digests})
         desired = Desired(str(self.folder), root, self.resources, config_digest, is_locked, name)
@@ -189,7 +191,9 @@ class _ConfigReader:
         """Only where the cluster lives, and whether it is locked."""
         whole = read_section(node, CLUSTER, Findings(self.problems.file))
         root, is_locked = self._read_root(whole), self._read_lock(whole)
-        return ConfigResult(root, None, tuple(map(_convert, self.problems.problems)), is_locked)
+        return ConfigResult(
+            root, None, tuple(map(convert_problem, self.problems.problems)), is_locked
+        )
 
     def _add(self, place: Position, message: str, code: str) -> None:
         self.problems.add_problem(place, message, code=code)
@@ -309,7 +313,7 @@ class _ConfigReader:
                 self._add(where, message, "removed_streaming_declaration")
             details = self._read_graph_details(name, section)
             is_known = self._read_schema(name, section)
-            load = cache(partial(self._load_catalog, name))
+            load = self.catalogs[name] = cache(partial(self._load_catalog, name))
             if not is_known:
                 load()
             if (spec := section.values["queries"]) is not None:
@@ -382,69 +386,43 @@ class _ConfigReader:
             return None
 
     def _read_policies(self, whole: Section) -> None:
-        bound: dict[str, str] = {}
+        graphs = sorted(name for name, each in self.resources.items() if each.kind is Kind.GRAPH)
+        files = PolicyFiles(self.folder, self.problems, self.warnings, graphs)
         for name, place, value in self._iter_named(whole.values["policies"]):
-            section = read_section(value, POLICY, self.problems)
-            targets = self._read_targets(section, place)
-            data = self._read_bundle(section, targets)
-            for target in targets:
-                if target in bound:
-                    message = f"{target} has the policy '{bound[target]}' already"
-                    self._add(place, message, "duplicate_policy_binding")
-                bound[target] = name
-            address = build_address(Kind.POLICY, name)
-            self.resources[address] = Resource(
-                address,
-                Kind.POLICY,
-                digest_bytes(data),
-                section.get_text("file"),
-                data,
-                {"applies_to": sorted(targets)},
-            )
-        graphs = (name for name, each in self.resources.items() if each.kind is Kind.GRAPH)
-        for address in sorted(graphs):
-            if address not in bound:
-                message = "no policy is bound to it: tokens alone allow only read"
-                self.warnings.add_warning("graph_without_policy", address, message)
+            resource = files.read(name, place, value)
+            self.resources[resource.address] = resource
+        files.warn_unbound()
 
-    def _read_bundle(self, section: Section, targets: list[str]) -> bytes:
-        relative = section.get_text("file")
-        try:
-            data = read_file(self.folder / relative) if relative else b""
-        except (OSError, ValueError) as error:
-            message = f"{relative} cannot be read: {describe_failure(error)}"
-            self._add(section.position_of("file"), message, "policy_file_missing")
-            return b""
-        kind = BundleKind.SERVER if "cluster" in targets else BundleKind.GRAPH
-        try:
-            parse_bundle(data.decode(), file=str(self.folder / relative), kind=kind)
-        except ConfigInvalidError as error:
-            found = map(_convert, error.problems)
-            self.warnings.extend(replace(each, code="policy_invalid") for each in found)
-        except UnicodeDecodeError as error:
-            self._add(section.position_of("file"), f"{relative}: {error}", "policy_invalid")
-        return data
+    def _read_pipelines(
+        self, whole: Section, spark: LazySparkSession | None
+    ) -> Mapping[str, Sequence[str]]:
+        providers = whole.values["providers"]
+        sources = (
+            read_section(providers, PROVIDERS, Findings("")).values["source"] if providers else None
+        )
+        if sources is None and whole.values["pipelines"] is None:
+            return {}
+        # What reads definitions is an optional part, and takes long to load.
+        from omnigraph.clusters.pipeline_files import PipelineFiles  # noqa: PLC0415
 
-    def _read_targets(self, section: Section, place: Position) -> list[str]:
-        targets: list[str] = []
-        where = section.position_of("applies_to")
-        # What is empty was reported as such.
-        for given in filter(None, section.values["applies_to"] or ()):
-            kind = kind_of(given)
-            if given == "cluster":
-                targets.append(given)
-            elif "." in given and kind is not Kind.GRAPH:
-                message = f"'{given}' is not a graph: write a graph id, or cluster"
-                self._add(where, message, "wrong_kind_reference")
-            else:
-                address = given if kind is Kind.GRAPH else build_address(Kind.GRAPH, given)
-                if address not in self.resources:
-                    message = f"no graph '{name_of(given)}' is declared"
-                    self._add(where, message, "dangling_graph_reference")
-                targets.append(address)
-        if not section.values["applies_to"]:
-            self._add(place, "applies_to is empty", "policy_missing_applies_to")
-        if "cluster" in targets and len(targets) > 1:
-            message = "one bundle is for the cluster or for graphs, not for both"
-            self._add(where, message, "policy_mixed_binding_kinds")
-        return list(dict.fromkeys(targets))
+        schemas = {
+            name_of(each.address): each.path
+            for each in self.resources.values()
+            if each.kind is Kind.SCHEMA and each.path is not None
+        }
+        files = PipelineFiles(
+            self.folder,
+            self.problems,
+            schemas,
+            lambda graph_id: self.catalogs[graph_id](),
+            self.warnings,
+            spark,
+        )
+        for name, _, value in self._iter_named(sources):
+            resource = files.read_provider(name, value)
+            self.resources[resource.address] = resource
+        for name, place, value in self._iter_named(whole.values["pipelines"]):
+            found = files.read(name, place, value)
+            if found is not None:
+                self.resources[found.address] = found
+        return files.list_broken()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -56,10 +56,20 @@ def format_plan(changes: Iterable[JsonObject]) -> Iterator[str]:
         reason = f": blocked ({each['reason']})" if is_blocked else ""
         yield f"{_SIGNS[each['operation']]} {each['resource']}{reason}"
         yield from (f"    {step['summary']}" for step in each.get("migration", {}).get("steps", ()))
+        yield from format_pipeline(each.get("pipeline"))
         for verb in ("gains", "loses"):
             yield from (f"    {verb}: {line}" for line in each.get("grants", {}).get(verb, ()))
     shown = ", ".join(f"{counts[name]} {name}" for name in _COUNTED if counts[name])
     yield shown or "nothing to change"
+
+
+def format_pipeline(pipeline: JsonObject | None) -> Iterator[str]:
+    """What a pipeline reads and writes, and when."""
+    if pipeline is not None:
+        targets = ", ".join(pipeline["targets"])
+        verb = "overwrites" if pipeline.get("overwrites") else "writes to"
+        when = pipeline.get("schedule", "no schedule")
+        yield f"    reads {', '.join(pipeline['kinds'])}; {verb} {targets}; {when}"
 
 
 def format_revision(revision: JsonObject) -> str:
@@ -82,6 +92,12 @@ def describe_desired(desired: Desired) -> JsonObject:
         },
         "dependencies": [{"from": one, "to": other} for one, other in desired.dependencies],
     }
+
+
+def describe_broken(broken: Mapping[str, Sequence[str]]) -> JsonObject:
+    """What a plan that fails shows of schemas that lack what pipelines name."""
+    radius = [{"resource": each, "affected": list(names)} for each, names in broken.items()]
+    return {"blast_radius": radius} if radius else {}
 
 
 def describe_resources(desired: Desired) -> list[JsonObject]:

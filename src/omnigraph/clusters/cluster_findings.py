@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
-from omnigraph.errors import CompileError
+from omnigraph.errors import CompileError, Problem
+
+_CODES: Final = {
+    "duplicate_key": "duplicate_yaml_key",
+    "unreadable_file": "cluster_config_read_error",
+    "invalid_yaml": "invalid_cluster_yaml",
+    "unknown_field": "invalid_cluster_yaml",
+    "missing_field": "invalid_cluster_yaml",
+    "invalid_value": "invalid_cluster_yaml",
+}
 
 
 class Severity(StrEnum):
@@ -59,6 +68,20 @@ def convert_diagnostics(error: CompileError, code: str, path: str) -> Iterator[C
                 place.line,
                 place.column,
             )
+
+
+def convert_problem(problem: Problem) -> ClusterFinding:
+    """A problem of a file as a finding, with its place."""
+    message = problem.message if problem.hint is None else f"{problem.message} ({problem.hint})"
+    return ClusterFinding(
+        _CODES.get(problem.code, problem.code),
+        Severity.ERROR,
+        problem.path or "",
+        message,
+        problem.file,
+        problem.line,
+        problem.column,
+    )
 
 
 @dataclass

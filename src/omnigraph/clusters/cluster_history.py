@@ -23,8 +23,18 @@ from omnigraph.config.bounded_files import describe_failure
 # A payload is written before the revision that names it, so a young one may belong to an apply
 # that is still at work.
 GRACE_S: Final = 86_400.0
-_FOLDERS: Final = {Kind.QUERY: "queries", Kind.SCHEMA: "schemas", Kind.POLICY: "policies"}
-_SUFFIXES: Final = {Kind.QUERY: "gq", Kind.SCHEMA: "pg", Kind.POLICY: "yaml"}
+_FOLDERS: Final = {
+    Kind.QUERY: "queries",
+    Kind.SCHEMA: "schemas",
+    Kind.POLICY: "policies",
+    Kind.PIPELINE: "pipelines",
+}
+_SUFFIXES: Final = {
+    Kind.QUERY: "gq",
+    Kind.SCHEMA: "pg",
+    Kind.POLICY: "yaml",
+    Kind.PIPELINE: "yaml",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +99,17 @@ def _iter_files(site: Site, revision: Revision) -> Iterator[tuple[str, bytes]]:
         if data is None or digest_bytes(data) != each.digest:
             message = f"the content of {address} is not kept any more"
             raise ClusterStopped("catalog_payload_missing", path, message)
-        yield _name_file(address, kind, each.digest), data
+        yield _name_file(address, kind, each.digest), _write_payload(kind, data)
+
+
+def _write_payload(kind: Kind, data: bytes) -> bytes:
+    """The content of a resource as a file of a configuration."""
+    if kind is not Kind.PIPELINE:
+        return data
+    # What reads definitions is an optional part, and takes long to load.
+    from omnigraph.pipelines.config.cluster_definition import strip_providers  # noqa: PLC0415
+
+    return strip_providers(data)
 
 
 def _name_file(address: str, kind: Kind, digest: str) -> str:
@@ -102,6 +122,8 @@ def _build_document(site: Site, revision: Revision) -> dict[str, Any]:  # Any: Y
     graphs: dict[str, dict[str, Any]] = {}
     policies: dict[str, Any] = {}
     providers: dict[str, Any] = {}
+    sources: dict[str, Any] = {}
+    pipelines: dict[str, str] = {}
     for address, each in sorted(revision.resources.items()):
         kind, name = kind_of(address), name_of(address)
         match kind:
@@ -122,13 +144,21 @@ def _build_document(site: Site, revision: Revision) -> dict[str, Any]:  # Any: Y
             case Kind.PROVIDER:
                 code = "embedding_provider_profile_missing"
                 providers[name] = dict(_require_detail(address, each, "embedding_profile", code))
+            case Kind.SOURCE:
+                code = "source_profile_missing"
+                sources[name] = dict(_require_detail(address, each, "source_profile", code))
+            case Kind.PIPELINE:
+                pipelines[name] = _name_file(address, Kind.PIPELINE, each.digest)
             case _:
                 pass
-    document: dict[str, Any] = {"version": 1, "storage": site.root}
-    if providers:
-        document["providers"] = {"embedding": providers}
-    document["graphs"] = graphs
-    return document | ({"policies": policies} if policies else {})
+    services = _leave_out_empty({"embedding": providers, "source": sources})
+    optional = {"providers": services, "policies": policies, "pipelines": pipelines}
+    document = {"version": 1, "storage": site.root, "graphs": graphs}
+    return document | _leave_out_empty(optional)
+
+
+def _leave_out_empty(sections: Mapping[str, Any]) -> dict[str, Any]:  # Any: YAML
+    return {name: section for name, section in sections.items() if section}
 
 
 def _require_detail(address: str, resource: AppliedResource, name: str, code: str) -> Any:

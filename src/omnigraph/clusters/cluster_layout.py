@@ -26,7 +26,12 @@ LOCK: Final = f"{CLUSTER}/lock.json"
 APPROVALS: Final = f"{CLUSTER}/approvals"
 RESOURCES: Final = f"{CLUSTER}/resources"
 GRAPHS: Final = "graphs"
-_SUFFIXES: Final = {Kind.QUERY: "gq", Kind.POLICY: "yaml", Kind.SCHEMA: "pg"}
+_SUFFIXES: Final = {
+    Kind.QUERY: "gq",
+    Kind.POLICY: "yaml",
+    Kind.SCHEMA: "pg",
+    Kind.PIPELINE: "pipeline.yaml",
+}
 _REVISION: Final = re.compile(rf"{STATE}/(\d{{20}})\.json")
 _GRAPH_URI: Final = re.compile(rf"(.+)/{GRAPHS}/[^/]+\.omni")
 _GRAPH_FOLDER: Final = re.compile(rf"{GRAPHS}/[A-Za-z][A-Za-z0-9-]*(\.[0-9]+)?\.omni", re.ASCII)

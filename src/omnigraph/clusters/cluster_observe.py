@@ -154,6 +154,16 @@ def iter_payload_problems(site: Site, content: RevisionContent) -> Iterator[tupl
             yield address, *verdict
 
 
+def report_payloads(site: Site, content: RevisionContent, findings: ClusterFindings) -> None:
+    """Report every resource whose payload is missing, altered or unreadable."""
+    for address, problem, message in iter_payload_problems(site, content):
+        if problem == "payload_read_error":
+            findings.add_error("catalog_payload_read_error", address, message)
+        else:
+            code = f"catalog_{problem}".replace("mismatch", "digest_mismatch")
+            findings.add_warning(code, address, message)
+
+
 def _examine_payload(site: Site, path: str, digest: str) -> tuple[str, str] | None:
     try:
         data = site.objects.get(path)

@@ -9,13 +9,16 @@ from enum import StrEnum
 from typing import Any, Final
 
 from omnigraph.clusters.addresses import Kind, build_address, graph_of, kind_of, name_of
-from omnigraph.clusters.desired import Desired, Resource, digest_document
+from omnigraph.clusters.desired import Desired, Resource, digest_document, list_needs
 from omnigraph.clusters.revision import AppliedResource, RevisionContent, choose_life
 from omnigraph.clusters.stored_documents import JsonObject
 
 APPROVAL_REQUIRED: Final = "approval_required"
 NOT_APPLIED: Final = "dependency_not_applied"
 DELETES_DATA: Final = "deletes a graph and everything in it"
+OVERWRITES_DATA: Final = "replaces all entities of the types that it loads"
+# What an apply adds: which life of its id a graph is, and who allowed a pipeline to overwrite.
+_OF_APPLIES: Final = frozenset({"life", "approval"})
 
 
 class Operation(StrEnum):
@@ -52,10 +55,29 @@ class Change:
     approval_id: str | None = None
     # Which actors gain and lose what: for policies.
     grants: JsonObject | None = None
+    # What a pipeline reads and writes, and when.
+    pipeline: JsonObject | None = None
 
     @property
     def is_gated(self) -> bool:
         """Whether it needs an approval of its own."""
+        return self.approval_reason is not None
+
+    @property
+    def approval_reason(self) -> str | None:
+        """What it does that needs an approval of its own."""
+        if self.deletes_graph:
+            return DELETES_DATA
+        return OVERWRITES_DATA if self.overwrites else None
+
+    @property
+    def overwrites(self) -> bool:
+        """Whether the runs of the pipeline replace what is in their targets."""
+        return self.pipeline is not None and bool(self.pipeline.get("overwrites"))
+
+    @property
+    def deletes_graph(self) -> bool:
+        """Whether a graph and its data end."""
         return self.kind is Kind.GRAPH and self.operation is Operation.DELETE
 
     @property
@@ -77,6 +99,7 @@ class Change:
             "metadata_change": self.metadata_change,
             "migration": self.migration,
             "grants": self.grants,
+            "pipeline": self.pipeline,
         }
         return {
             "resource": self.resource,
@@ -100,7 +123,7 @@ class Change:
         }
 
     def _describe_reversibility(self) -> str:
-        if self.operation is Operation.DELETE and self.kind is Kind.GRAPH:
+        if self.is_gated:
             return "irreversible_data_loss"
         if self.kind is Kind.SCHEMA and self.operation is Operation.UPDATE:
             return "recoverable"
@@ -108,8 +131,10 @@ class Change:
         return "compatibility_narrowing" if is_narrower else "reversible"
 
     def _describe_effect(self) -> str:
-        if self.disposition is Disposition.DERIVED or self.kind is Kind.PROVIDER:
+        if self.disposition is Disposition.DERIVED or self.kind in (Kind.PROVIDER, Kind.SOURCE):
             return "config_only"
+        if self.kind is Kind.PIPELINE:
+            return "data_plane_schedule"
         return "catalog" if self.kind in (Kind.QUERY, Kind.POLICY) else "graph_definition"
 
     def _describe_approval(self) -> str:
@@ -162,7 +187,7 @@ class Plan:
         return [
             {
                 "resource": each.resource,
-                "reason": DELETES_DATA,
+                "reason": each.approval_reason,
                 "satisfied": each.approval_id is not None,
             }
             for each in self.changes
@@ -193,13 +218,13 @@ def diff(
             )
             for each in changes
         ]
-    decided = _await_deletions([*_decide(changes)], desired, content)
+    decided = _await_deletions([*_decide(changes, desired)], desired, content)
     return Plan(base_revision, base_cas, desired.config_digest, tuple(decided))
 
 
 def list_waiting(changes: Iterable[Change]) -> frozenset[str]:
     """The graphs that are to be deleted, and stay until that is approved."""
-    return frozenset(each.resource for each in changes if each.is_gated and each.is_pending)
+    return frozenset(each.resource for each in changes if each.deletes_graph and each.is_pending)
 
 
 def list_kept_bindings(old: AppliedResource, waiting: Collection[str]) -> list[str]:
@@ -229,7 +254,14 @@ def _iter_changes(desired: Desired, content: RevisionContent) -> Iterator[Change
     for address, resource in desired.resources.items():
         old = applied.get(address)
         if old is None:
-            yield Change(address, resource.kind, Operation.CREATE, None, resource.digest)
+            yield Change(
+                address,
+                resource.kind,
+                Operation.CREATE,
+                None,
+                resource.digest,
+                pipeline=_describe_pipeline(resource),
+            )
         elif old.digest != resource.digest or _is_different(old, resource):
             yield Change(
                 address,
@@ -238,6 +270,7 @@ def _iter_changes(desired: Desired, content: RevisionContent) -> Iterator[Change
                 old.digest,
                 resource.digest,
                 metadata_change=_name_metadata_change(old, resource),
+                pipeline=_describe_pipeline(resource),
             )
     for address in applied.keys() - desired.resources.keys():
         kind = kind_of(address)
@@ -246,10 +279,14 @@ def _iter_changes(desired: Desired, content: RevisionContent) -> Iterator[Change
 
 
 def _is_different(old: AppliedResource, new: Resource) -> bool:
-    # The life of a graph is decided by its deletions, not by a configuration.
     if not old.details and not new.details:
         return False
-    return {name: value for name, value in old.details.items() if name != "life"} != new.details
+    declared = {name: value for name, value in old.details.items() if name not in _OF_APPLIES}
+    return declared != new.details
+
+
+def _describe_pipeline(resource: Resource) -> JsonObject | None:
+    return dict(resource.details) if resource.kind is Kind.PIPELINE else None
 
 
 def _name_metadata_change(old: AppliedResource, new: Resource) -> str | None:
@@ -258,11 +295,13 @@ def _name_metadata_change(old: AppliedResource, new: Resource) -> str | None:
     return "embedding_profile" if new.kind is Kind.PROVIDER and _is_different(old, new) else None
 
 
-def _decide(changes: Collection[Change]) -> Iterator[Change]:
-    """The disposition of each change: deletions of graphs wait for an approval."""
+def _decide(changes: Collection[Change], desired: Desired) -> Iterator[Change]:
+    """The disposition of each change: what destroys data waits for an approval."""
     by_address = {each.resource: each for each in changes}
     unapproved = {
-        name_of(each.resource) for each in changes if each.is_gated and each.approval_id is None
+        name_of(each.resource)
+        for each in changes
+        if each.deletes_graph and each.approval_id is None
     }
     orphans = {
         name_of(each.resource)
@@ -272,7 +311,18 @@ def _decide(changes: Collection[Change]) -> Iterator[Change]:
         and _find_operation(by_address, each) is not Operation.CREATE
     }
     for each in changes:
-        yield _decide_one(each, by_address, unapproved=unapproved, orphans=orphans)
+        if each.overwrites and each.approval_id is None:
+            yield each.block(APPROVAL_REQUIRED)
+        elif each.kind is Kind.PIPELINE and _list_targets(each, desired) & orphans:
+            yield each.block(NOT_APPLIED)
+        else:
+            yield _decide_one(each, by_address, unapproved=unapproved, orphans=orphans)
+
+
+def _list_targets(change: Change, desired: Desired) -> set[str]:
+    """The graphs that a pipeline writes to once a change is made."""
+    resource = desired.resources.get(change.resource)
+    return set() if resource is None else set(map(name_of, resource.details["targets"]))
 
 
 def _decide_one(
@@ -325,6 +375,8 @@ def _list_applied_dependencies(content: RevisionContent) -> list[tuple[str, str]
             found.append((address, f"graph.{graph_id}"))
         bound: list[Any] = each.details.get("applies_to", [])  # Any: JSON
         found += [(address, graph) for graph in bound if graph != "cluster"]
+        if kind_of(address) is Kind.PIPELINE:
+            found += [(address, needed) for needed in list_needs(each.details)]
     return found
 
 

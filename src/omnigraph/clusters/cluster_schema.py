@@ -7,7 +7,7 @@ from typing import Final
 from omnigraph.config.yaml_reader import FieldKind, FieldSpec, SectionSchema
 
 VERSION: Final = 1
-RESERVED: Final = ("apply", "env_file", "pipelines", "embeddings", "ui", "aliases", "bindings")
+RESERVED: Final = ("apply", "env_file", "embeddings", "ui", "aliases", "bindings")
 _RESERVED_FIELDS: Final = tuple(
     FieldSpec(name, FieldKind.ANY, "Reserved for later versions.") for name in RESERVED
 )
@@ -20,9 +20,10 @@ CLUSTER: Final = SectionSchema(
         FieldSpec("metadata", FieldKind.SECTION, "What the cluster is called."),
         FieldSpec("storage", FieldKind.ANY, "The storage root; the folder itself if absent."),
         FieldSpec("state", FieldKind.SECTION, "How the state is kept."),
-        FieldSpec("providers", FieldKind.SECTION, "Services that graphs use."),
+        FieldSpec("providers", FieldKind.SECTION, "Services that graphs and pipelines use."),
         FieldSpec("graphs", FieldKind.NAMED, "The graphs by id."),
         FieldSpec("policies", FieldKind.NAMED, "The policy bundles by name."),
+        FieldSpec("pipelines", FieldKind.NAMED, "The definitions of pipelines, files, by name."),
         *_RESERVED_FIELDS,
     ),
 )
@@ -41,8 +42,11 @@ STATE: Final = SectionSchema(
 )
 PROVIDERS: Final = SectionSchema(
     "providers",
-    "Services that graphs use.",
-    (FieldSpec("embedding", FieldKind.NAMED, "Embedding providers by name."),),
+    "Services that graphs and pipelines use.",
+    (
+        FieldSpec("embedding", FieldKind.NAMED, "Embedding providers by name."),
+        FieldSpec("source", FieldKind.NAMED, "Sources of pipelines by name."),
+    ),
 )
 PROVIDER: Final = SectionSchema(
     "embedding provider",

@@ -32,10 +32,12 @@ from omnigraph.clusters.cluster_config import (
     FILE_NAME,
     pause_collection,
     read_config,
+    read_config_deeply,
     read_root,
 )
 from omnigraph.clusters.cluster_documents import (
     ClusterDocument,
+    describe_broken,
     describe_desired,
     describe_resources,
     describe_statuses,
@@ -55,6 +57,7 @@ from omnigraph.clusters.cluster_observe import (
     iter_payload_problems,
     observe_graphs,
     observe_state,
+    report_payloads,
 )
 from omnigraph.clusters.cluster_plan import Plan, diff
 from omnigraph.clusters.cluster_world import Site, StoredWorld, open_site
@@ -88,9 +91,12 @@ class ControlPlane:
 
     # ---- verbs ----
 
-    def validate(self) -> ClusterDocument:
-        """Check the whole configuration; no storage is read."""
-        found = read_config(self.config_dir)
+    def validate(self, *, is_deep: bool = False) -> ClusterDocument:
+        """Check the whole configuration; no storage is read.
+
+        A deep check starts Spark, to read the expressions of pipelines.
+        """
+        found = read_config_deeply(self.config_dir) if is_deep else read_config(self.config_dir)
         self.findings.extend(found.findings)
         desired = found.desired
         fields: JsonObject = {
@@ -285,12 +291,7 @@ class ControlPlane:
         content = _EMPTY if revision is None else revision.content
         if revision is None:
             self.findings.add_warning("state_missing", "state", _IMPORT_HINT)
-        for address, problem, message in iter_payload_problems(site, content):
-            if problem == "payload_read_error":
-                self.findings.add_error("catalog_payload_read_error", address, message)
-            else:
-                code = f"catalog_{problem}".replace("mismatch", "digest_mismatch")
-                self.findings.add_warning(code, address, message)
+        report_payloads(site, content, self.findings)
         return self._finish(self._describe_state(site, content), *summarize_content(content))
 
     def _refresh(self, site: Site) -> ClusterDocument:
@@ -342,8 +343,8 @@ class ControlPlane:
         try:
             with self._hold_lock(site, verb, is_needed=needs_lock and config.is_locked):
                 return body(site)
-        except _ConfigRefused:
-            pass
+        except _ConfigRefused as refused:
+            fallback = refused.fields | (fallback or {})
         except ClusterStopped as stopped:
             self.findings.found.append(stopped.finding)
         except StorageError as error:
@@ -364,7 +365,7 @@ class ControlPlane:
         # Advice on a configuration is for those who ask about it alone.
         self.findings.extend(each for each in found.findings if each.code not in ADVICE)
         if found.desired is None:
-            raise _ConfigRefused
+            raise _ConfigRefused(describe_broken(found.broken))
         return found.desired
 
     def _read_newest(self, site: Site) -> Revision | None:
@@ -491,4 +492,8 @@ _IMPORT_HINT: Final = "nothing was ever applied here: start with `omnigraph clus
 
 
 class _ConfigRefused(Exception):
-    """The configuration has errors, which are reported already."""
+    """The configuration has errors, which are reported already; `fields` say what they reach."""
+
+    def __init__(self, fields: JsonObject) -> None:
+        super().__init__()
+        self.fields = fields

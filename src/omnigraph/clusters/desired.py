@@ -117,5 +117,14 @@ def _iter_dependencies(resources: Iterable[Resource]) -> Iterator[tuple[str, str
             case Kind.GRAPH:
                 if (provider := each.details.get("embedding_provider")) is not None:
                     yield each.address, provider
-            case Kind.PROVIDER:
+            case Kind.PIPELINE:
+                yield from ((each.address, needed) for needed in list_needs(each.details))
+            case Kind.PROVIDER | Kind.SOURCE:
                 pass
+
+
+def list_needs(details: Mapping[str, Any]) -> list[str]:  # Any: values of JSON
+    """What a pipeline needs: the graphs it writes to, their schemas, and its sources."""
+    graphs: list[str] = details["targets"]
+    schemas = [build_address(Kind.SCHEMA, name_of(graph)) for graph in graphs]
+    return [*graphs, *details["sources"], *schemas]

@@ -163,6 +163,23 @@ def _require_blob_policy(value: object, name: str) -> None:
         _require_profile(base, f"a base of {name}")
 
 
+def _require_graphs(value: object, name: str) -> None:
+    for target in require_texts(value, name):
+        if not is_address(target) or kind_of(target) is not Kind.GRAPH:
+            raise ValueError(f"{name} is not about graphs")
+
+
+def _require_sources(value: object, name: str) -> None:
+    for address in require_texts(value, name):
+        if not is_address(address) or kind_of(address) is not Kind.SOURCE:
+            raise ValueError(f"{name} is not about providers of sources")
+
+
+def _require_true(value: object, name: str) -> None:
+    if value is not True:
+        raise ValueError(f"{name} is not true")
+
+
 # What a revision may hold of a resource besides its digest.
 _DETAILS: Final[Mapping[str, Callable[[object, str], object]]] = {
     "applies_to": _require_targets,
@@ -170,4 +187,11 @@ _DETAILS: Final[Mapping[str, Callable[[object, str], object]]] = {
     "embedding_profile": _require_profile,
     "external_blob_policy": _require_blob_policy,
     "life": require_number,
+    "source_profile": require_object,
+    "kinds": require_texts,
+    "targets": _require_graphs,
+    "sources": _require_sources,
+    "schedule": require_text,
+    "overwrites": _require_true,
+    "approval": require_text,
 }

@@ -6,6 +6,7 @@ of the environment is named and never stored; equal documents have equal digests
 
     bounded_files     bytes of regular files of a bounded size
     yaml_reader       reads one section strictly, with the position of every value
+    yaml_writer       prints a tree, the same for every spelling of it
     references        `${NAME}`: found, resolved, and hidden again in messages
     written_addresses what an address must not hold: users, passwords, tokens
     canonical_json    JSON values as bytes and digests

@@ -69,6 +69,8 @@ class _Loader(yaml.CSafeLoader):
 
 for _tag, _pattern in _SCALARS:
     _Loader.add_implicit_resolver(_TAG + _tag, re.compile(rf"(?:{_pattern})\Z"), None)
+# Printers that decide by these what to quote are understood by the parser.
+SCALAR_RESOLVERS: Final = _Loader.yaml_implicit_resolvers
 
 
 class FieldKind(Enum):

@@ -34,7 +34,7 @@ _NO_WAIT: Final = "0"
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
-    below = add_group(app, "cluster", "Manage graphs, queries and policies as one.")
+    below = add_group(app, "cluster", "Manage graphs, queries, policies and pipelines as one.")
     register_command(below, Capability.CONTROL)(validate)
     register_command(below, Capability.CONTROL)(plan)
     register_command(below, Capability.CONTROL)(status)
@@ -49,9 +49,15 @@ def register(app: typer.Typer) -> None:
     register_command(below, Capability.CONTROL, names=("force-unlock",))(force_unlock)
 
 
-def validate(config: _CONFIG = ".", is_json: JSON = False) -> None:
+def validate(
+    config: _CONFIG = ".",
+    is_deep: Annotated[
+        bool, typer.Option("--deep", help="Start Spark, and check expressions of pipelines too.")
+    ] = False,
+    is_json: JSON = False,
+) -> None:
     """Check the whole configuration: files, types, references; nothing is written."""
-    _answer(_open(config).validate(), is_json=is_json)
+    _answer(_open(config).validate(is_deep=is_deep), is_json=is_json)
 
 
 def plan(

@@ -5,6 +5,7 @@ the file with its position. Guarantee: unknown, missing and mistyped fields are 
 ignored; reading does not stop at the first problem; a definition never holds the value of a secret.
 
     definition_reader      finds definition files and reads a whole definition
+    cluster_definition     definitions of a cluster, and the payloads they are stored as
     config_schema          every section and its fields; the reference page is generated from it
     definition_json_schema the same as JSON Schema, for editors
     source_reader          the sources of a definition

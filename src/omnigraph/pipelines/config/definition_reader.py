@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -72,6 +73,22 @@ def find_definition(name: str, folder: Path) -> Path:
     return found[name]
 
 
+@dataclass(frozen=True, slots=True)
+class DefinitionContext:
+    """What a definition gets from where it is: its file, and where its paths start.
+
+    A cluster gives definitions their names, graphs, ledger and providers of sources; None means
+    that the definition says it itself.
+    """
+
+    file: str
+    folder: Path
+    name: str | None = None
+    graphs: Mapping[str, TargetGraph] | None = None
+    providers: Mapping[str, yaml.Node] | None = None
+    ledger: str | None = None
+
+
 def read_pipeline(path: Path) -> Pipeline:
     """The definition in a file; `PipelineInvalidError` lists all its problems."""
     findings = Findings(str(path), error=PipelineInvalidError)
@@ -86,14 +103,19 @@ def read_valid_parts(path: Path, findings: Findings) -> Pipeline:
     Only a file that is not YAML raises.
     """
     node = parse_document(read_text(path, findings), findings)
+    return read_definition(node, DefinitionContext(str(path), path.parent.absolute()), findings)
+
+
+def read_definition(node: yaml.Node, context: DefinitionContext, findings: Findings) -> Pipeline:
+    """As much of a definition as can be read, in its context."""
     section = read_section(node, config_schema.PIPELINE, findings)
-    reader = SourceReader(path.parent.absolute(), findings, _read_providers(section, findings))
+    reader = _make_source_reader(section, context, findings)
     declared = reader.read_all(section)
-    graphs = _read_graphs(section, reader)
+    graphs = _read_graphs(section, reader) if context.graphs is None else dict(context.graphs)
     targets, files = _read_targets(section, graphs, reader)
     pipeline = Pipeline(
-        name=_read_name(section, path, findings),
-        file=str(path),
+        name=context.name or _read_name(section, context, findings),
+        file=context.file,
         folder=reader.folder,
         sources={name: each for name, each in declared.items() if each is not None},
         graphs=graphs,
@@ -103,7 +125,7 @@ def read_valid_parts(path: Path, findings: Findings) -> Pipeline:
         schedule=_read_schedule(section, findings),
         retry=_read_retry(section.values["retry"], findings),
         env_file=_resolve_path(section.find_text("env_file"), reader),
-        ledger=_resolve_address(section.find_text("ledger"), reader),
+        ledger=context.ledger or _resolve_address(section.find_text("ledger"), reader),
         description=section.find_text("description"),
         keep_runs_s=section.values["keep_runs"],
         reports=read_report_settings(section, reader),
@@ -116,9 +138,24 @@ def read_valid_parts(path: Path, findings: Findings) -> Pipeline:
     return pipeline
 
 
-def _read_name(section: Section, path: Path, findings: Findings) -> str:
-    name = section.find_text("name") or path.name.partition(".")[0]
-    if not _NAME.fullmatch(name):
+def _make_source_reader(
+    section: Section, context: DefinitionContext, findings: Findings
+) -> SourceReader:
+    if context.providers is None:
+        return SourceReader(context.folder, findings, _read_providers(section, findings))
+    # Problems of the providers of a cluster are reported where those are declared.
+    elsewhere = Findings(findings.file, error=findings.error)
+    return SourceReader(context.folder, findings, context.providers, provider_findings=elsewhere)
+
+
+def is_pipeline_name(name: str) -> bool:
+    """Whether a text can be the name of a pipeline."""
+    return _NAME.fullmatch(name) is not None
+
+
+def _read_name(section: Section, context: DefinitionContext, findings: Findings) -> str:
+    name = section.find_text("name") or Path(context.file).name.partition(".")[0]
+    if not is_pipeline_name(name):
         hint = "use up to 64 letters, digits, '-' and '_'"
         findings.add_problem(
             section.position_of("name"), f"'{sanitize_text(name)}' is not a name", hint=hint
@@ -181,7 +218,10 @@ def _read_target(node: yaml.Node, graphs: dict[str, TargetGraph], reader: Source
     if graph and graph not in graphs:
         hint = suggest_similar(graph, graphs) or "declare it under 'graphs'"
         findings.add_problem(
-            section.position_of("graph"), f"unknown graph '{sanitize_text(graph)}'", hint=hint
+            section.position_of("graph"),
+            f"unknown graph '{sanitize_text(graph)}'",
+            hint=hint,
+            code="dangling_graph_reference",
         )
     on_error, rejects = section.get_text("on_error"), section.find_text("rejects")
     if (on_error == "quarantine") != (rejects is not None):

@@ -112,10 +112,12 @@ def validate_pipeline(
     *,
     spark: LazySparkSession | None = None,
     looks_at_files: bool = True,
+    names_approvals: bool = True,
 ) -> ValidationReport:
     """What was found when a definition was read, and everything that can be found after that.
 
-    Without looking at files, no source is asked for anything, not even for its columns.
+    Without looking at files, no source is asked for anything, not even for its columns. A cluster
+    keeps approvals itself, so its definitions get no remark about them.
     """
     if pipeline.schedule is not None and uses_slots(pipeline):
         pipeline = bind_slot(pipeline, find_interval(pipeline.schedule, None, datetime.now(UTC)))
@@ -125,7 +127,7 @@ def validate_pipeline(
         if looks_at_files:
             looking.find_headers()
         looking.check_all()
-        if pipeline.overwrites and pipeline.schedule is not None:
+        if names_approvals and pipeline.overwrites and pipeline.schedule is not None:
             approval = f"--approve {pipeline.digest}"
             notes.append(f"'mode: overwrite' needs an approval: run the schedule with {approval}")
     return ValidationReport(

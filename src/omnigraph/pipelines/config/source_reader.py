@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -48,8 +48,10 @@ from omnigraph.pipelines.config.definition import (
 )
 from omnigraph.pipelines.config.operations_schema import DRIFT
 
-_PROVIDER: Final = "provider.source."
+PROVIDER_PREFIX: Final = "provider.source."
 _SECRET_WORDS: Final = ("authorization", "token", "secret", "password", "key", "cookie")
+# The code of a problem, which names no secret.
+_INLINE_SECRET: Final = "inline_secret"  # noqa: S105
 _ENVIRONMENT_HINT: Final = "write ${NAME}, and set NAME in the environment"
 _DEFAULT_SOURCE: Final = "source"
 _FUNCTION: Final = re.compile(r"[^\W\d][\w.]*:[^\W\d]\w*")
@@ -82,6 +84,8 @@ class SourceReader:
     providers: Mapping[str, yaml.Node]
     # Where the columns of a source are declared, by its name.
     column_positions: dict[str, Position] = field(default_factory=dict)
+    # Where problems of providers go that another file declares.
+    provider_findings: Findings | None = None
 
     def read_all(self, section: Section) -> dict[str, Source | None]:
         """The one source of a definition, or all that have names; None for what is none."""
@@ -107,11 +111,13 @@ class SourceReader:
             )
         return read
 
-    def _read_source(
-        self, own: str, node: yaml.Node, *, is_provider: bool = False
-    ) -> Source | None:
+    def _read_source(self, own: str, node: yaml.Node) -> Source | None:
         if isinstance(node, yaml.ScalarNode):
-            return None if is_provider else self._read_reference(own, node)
+            return self._read_reference(own, node)
+        return self.read_inline(own, node)
+
+    def read_inline(self, own: str, node: yaml.Node) -> Source | None:
+        """A source that is a section: of a definition, or of a provider."""
         kind = self._read_kind(node)
         if kind is None:
             return None
@@ -122,23 +128,30 @@ class SourceReader:
 
     def _read_reference(self, own: str, node: yaml.ScalarNode) -> Source | None:
         text, place = str(node.value), position_of(node)
-        name = text.removeprefix(_PROVIDER)
-        if text.startswith(_PROVIDER) and name in self.providers:
-            return self._read_source(own, self.providers[name], is_provider=True)
-        if text.startswith(_PROVIDER):
+        name = text.removeprefix(PROVIDER_PREFIX)
+        if text.startswith(PROVIDER_PREFIX) and name in self.providers:
+            reader = replace(self, findings=self.provider_findings or self.findings)
+            return reader.read_inline(own, self.providers[name])
+        if text.startswith(PROVIDER_PREFIX):
             hint = suggest_similar(name, self.providers)
             self.findings.add_problem(
-                place, f"no provider of sources is called '{sanitize_text(name)}'", hint=hint
+                place,
+                f"no provider of sources is called '{sanitize_text(name)}'",
+                hint=hint,
+                code="dangling_source_reference",
             )
         elif text.startswith("provider."):
             self.findings.add_problem(
-                place, f"'{sanitize_text(text)}' is not a provider of sources"
+                place,
+                f"'{sanitize_text(text)}' is not a provider of sources",
+                code="wrong_kind_reference",
             )
         else:
             self.findings.add_problem(
                 place,
                 f"'{sanitize_text(text)}' does not say what it is",
-                hint=f"write a section with a kind, or {_PROVIDER}NAME",
+                hint=f"write a section with a kind, or {PROVIDER_PREFIX}NAME",
+                code="ambiguous_source",
             )
         return None
 
@@ -356,7 +369,9 @@ class SourceReader:
             is_secret = any(word in key.lower() for word in _SECRET_WORDS)
             if is_secret and not find_names(texts[key]):
                 message = f"{name}: '{sanitize_text(key)}' holds a secret"
-                self.findings.add_problem(place, message, hint=_ENVIRONMENT_HINT)
+                self.findings.add_problem(
+                    place, message, hint=_ENVIRONMENT_HINT, code=_INLINE_SECRET
+                )
         return texts
 
     def check_only_reference(self, name: str, section: Section) -> None:
@@ -364,7 +379,9 @@ class SourceReader:
         text = section.find_text(name)
         if text is not None and not is_reference(text):
             message = f"'{name}' holds a secret"
-            self.findings.add_problem(section.position_of(name), message, hint=_ENVIRONMENT_HINT)
+            self.findings.add_problem(
+                section.position_of(name), message, hint=_ENVIRONMENT_HINT, code=_INLINE_SECRET
+            )
 
     def check_field_password(self, name: str, section: Section) -> None:
         """Report an address in a field that spells out a secret."""
@@ -373,7 +390,8 @@ class SourceReader:
     def check_no_password(self, address: str, name: str, place: Position) -> None:
         """Report an address that spells out a secret."""
         if contains_password(address):
-            self.findings.add_problem(place, f"'{name}' holds a password", hint=_ENVIRONMENT_HINT)
+            message = f"'{name}' holds a password"
+            self.findings.add_problem(place, message, hint=_ENVIRONMENT_HINT, code=_INLINE_SECRET)
 
 
 _BUILDERS: Final[Mapping[str, Callable[[SourceReader, Section], Source]]] = {
