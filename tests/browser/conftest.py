@@ -31,8 +31,13 @@ _SWITCHES: Final = (
 )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """A browser for the tests of one module.
+
+    Its library runs an event loop in this thread until it ends, beside which no other test could
+    call `asyncio.run`.
+    """
     path = next(filter(None, map(shutil.which, _NAMES)), None)
     if path is None:
         message = "there is no Chromium here: install it, for example by `apt install chromium`"
