@@ -222,6 +222,7 @@ def _write_each(graph: Store, action: typed.WriteEach, rows: list[Row], params: 
         action.type_name
     ]
     given: dict[str, Entity] = {}
+    repeated: str | None = None
     for number, row in enumerate(rows):
         at = At(_with_old(graph, type_, action, row, params), params)
         values = _assigned(type_, action.assignments, at)
@@ -229,7 +230,10 @@ def _write_each(graph: Store, action: typed.WriteEach, rows: list[Row], params: 
             values |= dict(zip(("@src", "@dst"), map(at, action.ends), strict=True))
             _require_ends(type_, values)
         id_ = graph.entity(type_, values)["@id"] if type_.key else str(number)
+        repeated = repeated or (id_ if id_ in given else None)
         _agree(type_, given, id_, values)
+    if action.verb is WriteVerb.CREATE and repeated is not None:
+        raise KeyConflictError(type_.name, repeated)
     written = [
         _written(graph, type_, values, action.verb, ([], params)) for values in given.values()
     ]

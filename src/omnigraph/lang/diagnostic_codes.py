@@ -164,6 +164,8 @@ L320 an insert may replace an entity whole
 L321 `each` has no tail, so it is the same as its clauses
 L322 a value that has a name is not used
 L323 a clause after an optional block drops the rows that the block keeps
+L324 a path or hops have no maximum, and nothing narrows down either end
+L325 a computed float is compared for equality
 L326 quotes in a search mean nothing; `phrase` looks for words in sequence
 """
 

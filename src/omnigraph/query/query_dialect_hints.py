@@ -6,6 +6,7 @@ _COMMENT = "a comment starts with '//', or stands between '/*' and '*/'"
 _PATTERN = "a traversal is written '$a edge $b'; its direction follows from the types"
 _SHAPE = "a query is written: query name() { match { … } return { … } }"
 _ARITHMETIC = "an operator stands between two values"
+_CASE = "a choice is written: case { condition: value, else: value }"
 _OFFSET = "after 'limit' write: offset 20"
 _INSERT = "'upsert' changes a node that has the same key, or inserts one; 'create' only inserts"
 _KEYWORDS = (
@@ -23,7 +24,7 @@ QUERY_HINTS = {
     "&&": "write 'and'",
     "||": "write 'or'; texts are joined with '+'",
     "!": "write 'not'",
-    "=~": "there are no regular expressions: use 'contains', 'starts_with' or match_text(…)",
+    "=~": 'write: matches($v.name, "pattern")',
     "'": "a text stands in double quotes",
     "`": "a text stands in double quotes; a name stands bare",
     "#": _COMMENT,
@@ -43,6 +44,7 @@ QUERY_HINTS = {
         ("union", "intersect", "except"),
         "a read with an 'order' or a 'limit' of its own is combined in braces: { … } union { … }",
     ),
+    **dict.fromkeys(("unwind", "UNWIND"), "a row for each item is written: for $x in $v.list"),
     "with": "'with { … }' stands after a 'match', and before the next 'match' or 'return'",
 }
 # Where a value may start.
@@ -70,4 +72,5 @@ TARGET_HINTS = {
 WORD_HINTS = {
     "distinct": "write 'return distinct { … }', or count(distinct $v.property)",
     **{word: CLAUSE_HINTS[word] for word in ("where",)},
+    **dict.fromkeys(("case", "when", "then", "end"), _CASE),
 }

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.errors import VIOLATIONS_SHOWN_MAX, KeyConflictError
 from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.catalog import Cardinality, EdgeType
@@ -106,3 +107,19 @@ def _list_ending_ids(change: TypeChange) -> pa.Array:
     if not len(change.deleted):
         return written
     return pc.unique(pa.concat_arrays([written, change.deleted.cast(written.type)]))
+
+
+def build_key_conflict(type_key: TypeKey, ids: Sequence[str]) -> KeyConflictError:
+    """The error of a `create` whose entities exist, or are created twice."""
+    others = [
+        KeyConflictError.build_violation(type_key.name, each, None)
+        for each in ids[1:VIOLATIONS_SHOWN_MAX]
+    ]
+    return KeyConflictError(
+        type_key.name,
+        ids[0],
+        others=others,
+        count=len(ids),
+        entity_kind=str(type_key.kind),
+        hint="write 'upsert' to change what exists, or 'replace' to write it anew",
+    )

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import AmbiguousUpdateError, UnusableKeyError, WriteRefusedError
 from omnigraph.query import typed_tree
+from omnigraph.query.ast import WriteVerb
 from omnigraph.query.tree_walk import iter_subexpressions
 from omnigraph.query.typed_tree import STRING, SystemName
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
@@ -25,6 +26,7 @@ from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.storage.tables.blob_columns import is_blob
 from omnigraph.writers.assignments import evaluate_assignments
 from omnigraph.writers.computed_values import ValueSubject, compute_column, repeat_cell
+from omnigraph.writers.existing_rows import build_key_conflict
 from omnigraph.writers.graph_change import combine_column
 from omnigraph.writers.pattern_rows import RowsWithOld, SourceRows
 
@@ -124,7 +126,13 @@ def collect_writes(
     if ids is None:
         return EntityValues(type_key, generate_ids(rows.num_rows), columns)
     values |= {_END_NAMES[column]: nodes for column, nodes in ends.items()}
-    return _make_distinct(type_key, ids, values, shape)
+    found = _make_distinct(type_key, ids, values, shape)
+    if action.verb is WriteVerb.CREATE and len(found.ids) < len(ids):
+        counted = ids.value_counts()
+        is_repeated = pc.greater(counted.field("counts"), 1)
+        repeated = counted.field("values").filter(is_repeated)
+        raise build_key_conflict(type_key, repeated.to_pylist())
+    return found
 
 
 def _compute_keys(

@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import VIOLATIONS_SHOWN_MAX, KeyConflictError
 from omnigraph.execution.type_scan import evaluate_conditions
 from omnigraph.query import typed_tree
 from omnigraph.query.ast import WriteVerb
@@ -21,7 +20,7 @@ from omnigraph.storage.tables.blob_columns import is_blob
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.assignments import Cell, require_complete
 from omnigraph.writers.computed_values import RowAssignments
-from omnigraph.writers.existing_rows import CommittedState
+from omnigraph.writers.existing_rows import CommittedState, build_key_conflict
 from omnigraph.writers.graph_change import (
     NO_IDS,
     TypeChange,
@@ -77,7 +76,7 @@ class PendingRows:
         """The same of an entity that must not exist."""
         if self._shape.key:
             if entity_id in self._single:
-                raise self._build_conflict([entity_id])
+                raise build_key_conflict(self._shape.type_key, [entity_id])
             self._created.append(entity_id)
         self.insert_row(entity_id, cells)
 
@@ -112,7 +111,9 @@ class PendingRows:
         schema, is_patch = self._shape.schema, verb is WriteVerb.UPSERT
         rows, is_there = self._align_rows(ids, columns.keys() if is_patch else schema.names)
         if verb is WriteVerb.CREATE and is_there.any():
-            raise self._build_conflict(ids.filter(pa.array(is_there)).to_pylist())
+            raise build_key_conflict(
+                self._shape.type_key, ids.filter(pa.array(is_there)).to_pylist()
+            )
         if not is_patch:
             rows = fill_columns(pa.table({ID_COLUMN: ids}), schema)
         if not is_patch or not is_there.all():
@@ -305,22 +306,7 @@ class PendingRows:
         if self._rows is not None:
             is_there = pc.or_(is_there, _are_in(created, self._rows))
         if is_there.true_count:
-            raise self._build_conflict(created.filter(is_there).to_pylist())
-
-    def _build_conflict(self, ids: Sequence[str]) -> KeyConflictError:
-        type_key, first = self._shape.type_key, ids[0]
-        others = [
-            KeyConflictError.build_violation(type_key.name, each, None)
-            for each in ids[1:VIOLATIONS_SHOWN_MAX]
-        ]
-        return KeyConflictError(
-            type_key.name,
-            first,
-            others=others,
-            count=len(ids),
-            entity_kind=str(type_key.kind),
-            hint="write 'upsert' to change what exists, or 'replace' to write it anew",
-        )
+            raise build_key_conflict(self._shape.type_key, created.filter(is_there).to_pylist())
 
     def _align_rows(
         self,

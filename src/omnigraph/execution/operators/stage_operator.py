@@ -145,6 +145,8 @@ def _combine_two(
 ) -> CarriedRows:
     context.budget.require_memory(left.nbytes + right.nbytes)
     rows = _concatenate(left, right)
+    # Rows that differ in nothing but the sign of a zero are equal, and have no order.
+    rows = replace(rows, values={name: with_one_zero(v) for name, v in rows.values.items()})
     if operator is SetOperator.UNION_ALL:
         return rows
     columns = len(rows.nodes) + len(rows.values)
@@ -158,8 +160,7 @@ def _combine_two(
             for of_row in np.split(groups.of_row, [left.num_rows])
         )
         places = groups.first_rows[_select_groups(operator, is_left, is_right)]
-        values = {name: with_one_zero(each) for name, each in rows.values.items()}
-        return replace(rows, values=values).take(places)
+        return rows.take(places)
 
 
 def _select_groups(

@@ -11,6 +11,8 @@ that is wrong; nothing is reported about what depends on it.
     check_type_tests    `$v is Type`
     check_set_traversals  traversals from and to variables of several types
     ambiguous_clauses   clauses whose meaning depends on the schema
+    clause_order        filters and values after the clauses that bind what they read
+    open_walks          paths and hops without a maximum and without a narrow end
     check_laterals      blocks whose variables can be seen after them
     check_blocks        blocks in expressions
     check_values        names for values, and the items of lists

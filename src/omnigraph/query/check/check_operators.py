@@ -19,6 +19,7 @@ from omnigraph.query.check.check_literals import (
     scalar_of,
 )
 from omnigraph.schema.property_types import (
+    FLOATS,
     EnumType,
     ListType,
     PropertyType,
@@ -47,6 +48,7 @@ def check_comparison(
     if comparison.op in _EQUALITIES:
         _warn_of_mismatches(context, left, (right, comparison.right.span))
         _warn_of_mismatches(context, right, (left, comparison.left.span))
+        _warn_of_rounding(context, comparison, (left_scalar, right_scalar))
     if left_scalar is not right_scalar:
         left, right = coerce_literal(left, right_scalar), coerce_literal(right, left_scalar)
     return typed_tree.Compare(comparison.op, left, right, truth_type_of(left, right))
@@ -66,6 +68,20 @@ def _refuse_comparison(
             comparison.span,
             f"cannot compare {left.type} with {right.type}",
             hint=_suggest_conversion(left, right),
+        )
+
+
+def _warn_of_rounding(
+    context: CheckContext, comparison: ast.Comparison, scalars: tuple[Scalar | None, ...]
+) -> None:
+    """Warn of a computed float that has to equal something: it may be off by a rounding."""
+    operands = zip((comparison.left, comparison.right), scalars, strict=True)
+    if any(isinstance(each, ast.Arithmetic) and scalar in FLOATS for each, scalar in operands):
+        context.collector.report_warning(
+            "L325",
+            comparison.span,
+            "a computed float may miss a value by a rounding",
+            hint="compare with a tolerance: abs(x - y) < 0.000001",
         )
 
 
@@ -211,7 +227,8 @@ def check_boolean(context: CheckContext, operand: Operand, what: str) -> typed_t
     value, span = operand
     if value is None or is_boolean(value):
         return value
-    context.report_error("T41", span, f"{what} needs a Bool, got {value.type}")
+    hint = None if element_of(value) is None else "item(list, 0) reads an item of a list"
+    context.report_error("T41", span, f"{what} needs a Bool, got {value.type}", hint=hint)
     return None
 
 

@@ -12,7 +12,12 @@ from omnigraph.query.check.check_literals import check_row_count
 from omnigraph.query.check.check_order import check_order
 from omnigraph.query.check.check_pages import check_after
 from omnigraph.query.check.check_patterns import check_pattern
-from omnigraph.query.check.check_returns import ReturnItem, ReturnItems, check_items
+from omnigraph.query.check.check_returns import (
+    ReturnItem,
+    ReturnItems,
+    check_items,
+    is_over_rows,
+)
 from omnigraph.query.check.variable_scope import Scope
 
 
@@ -55,7 +60,8 @@ def check_result(
     if start.items:
         items = ReturnItems(start.items, is_aggregated=False)
     else:
-        items = check_items(context, scope, tuple(projections), is_distinct=body.is_distinct)
+        is_grouped = body.is_distinct or any(map(is_over_rows, body.having))
+        items = check_items(context, scope, tuple(projections), is_grouped=is_grouped)
     having = check_having(context, scope, body, items)
     order = check_order(context, scope, body, items)
     read = typed_reads.Read(

@@ -104,13 +104,13 @@ def check_items(
     scope: Scope,
     projections: tuple[ast.Projection, ...],
     *,
-    is_distinct: bool = False,
+    is_grouped: bool = False,
 ) -> ReturnItems:
     """Check every projection; scores are compared with the order later.
 
-    Distinct rows are the groups of everything that is returned.
+    Rows that are grouped, as those of `distinct`, are the groups of everything that is returned.
     """
-    is_aggregated = is_distinct or any(_is_over_rows(each.value) for each in projections)
+    is_aggregated = is_grouped or any(is_over_rows(each.value) for each in projections)
     items: list[ReturnItem] = []
     aliased: dict[str, ReturnItem] = {}
     for projection in projections:
@@ -126,7 +126,7 @@ def check_items(
     return _bind_computed(context, found) if is_aggregated else found
 
 
-def _is_over_rows(expr: ast.Expr) -> bool:
+def is_over_rows(expr: ast.Expr) -> bool:
     """Whether an aggregate stands anywhere in an expression."""
     if isinstance(expr, ast.AggregateCall):
         return True
@@ -137,7 +137,7 @@ def _is_over_rows(expr: ast.Expr) -> bool:
         part = waiting.pop()
         if isinstance(part, tuple):
             waiting += part
-        elif isinstance(part, Operator | ast.Computation | ast.AggregateCall) and _is_over_rows(
+        elif isinstance(part, Operator | ast.Computation | ast.AggregateCall) and is_over_rows(
             part
         ):
             return True
