@@ -48,7 +48,7 @@ from omnigraph.query.check.check_type_sets import (
     refuse_types,
 )
 from omnigraph.query.check.check_values import check_for_each, check_let
-from omnigraph.query.check.clause_order import order_clauses
+from omnigraph.query.check.clause_order import sort_clauses
 from omnigraph.query.check.open_walks import warn_of_open_walks
 from omnigraph.query.check.variable_scope import (
     ANONYMOUS,
@@ -105,7 +105,7 @@ def check_pattern(
         def is_bound(name: str) -> bool:
             return outer is not None and outer.peek(name) is not None
 
-        meant = order_clauses(meant, is_bound)
+        meant = sort_clauses(meant, is_bound)
         warn_of_open_walks(context, meant, is_bound)
     scope = Scope(collect_declared_types(context, meant), outer)
     checked: list[typed_reads.Clause | None] = []

@@ -10,7 +10,7 @@ from omnigraph.query import ast
 _READERS = ast.Filter | ast.Let | ast.ForEach
 
 
-def order_clauses(
+def sort_clauses(
     clauses: Sequence[ast.Clause], is_bound: Callable[[str], bool]
 ) -> list[ast.Clause]:
     """The clauses, with filters and values after the clauses that bind what they read.
