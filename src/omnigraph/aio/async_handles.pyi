@@ -20,11 +20,11 @@ from omnigraph.engine.entity_history import EntityVersion
 from omnigraph.engine.load_dispatch import (
     AnySource,
     DialectName,
+    EmbedModeName,
     LoadEngineName,
     LoadModeName,
     OnErrorName,
 )
-from omnigraph.engine.optimize import IndexBuildResult, OptimizeResult
 from omnigraph.engine.proposals import ProposalListing
 from omnigraph.engine.proposals.proposal_info import ProposalInfo
 from omnigraph.engine.read_requests import QueryText, ReadEngine, ReadRequest
@@ -143,6 +143,7 @@ class AsyncBranch(AsyncHandle[Branch], of=Branch):
         engine: LoadEngineName = "auto",
         on_error: OnErrorName = "fail",
         rejects: str | os.PathLike[str] | None = None,
+        embed: EmbedModeName | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,
         stages: StageProgress | None = None,
@@ -157,6 +158,7 @@ class AsyncBranch(AsyncHandle[Branch], of=Branch):
         message: str | None = None,
         key: str | None = None,
         retries: int = 0,
+        embed: EmbedModeName | None = None,
         dry_run: bool = False,
         timeout: float | None = None,
         memory: int | None = None,
@@ -240,8 +242,6 @@ class AsyncBranch(AsyncHandle[Branch], of=Branch):
         kind: EntityKind | None = None,
         timeout: float | None = None,
     ) -> dict[str, Commit | None]: ...
-    async def ensure_indices(self) -> IndexBuildResult: ...
-    async def optimize(self) -> OptimizeResult: ...
     async def plan_schema(
         self, text: str, *, allow_data_loss: bool = False, convert: bool = False
     ) -> MigrationPlan: ...

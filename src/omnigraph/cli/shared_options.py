@@ -24,6 +24,15 @@ STANDARD_INPUT = "-"
 # `query lint` and `query check` once checked a file; now these are names of queries.
 _LINT_NAMES = ("lint", "check")
 
+
+class EmbedTime(StrEnum):
+    """When writes get the vectors of their texts."""
+
+    NEVER = "never"
+    WRITE = "write"
+    LATER = "later"
+
+
 JSON = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 BRANCH = Annotated[str, typer.Option("--branch", metavar="NAME", help="The branch.")]
 COMMIT = Annotated[
@@ -49,6 +58,14 @@ KEY = Annotated[
 ]
 DRY_RUN = Annotated[
     bool, typer.Option("--dry-run", help="Check everything, say what would happen, write nothing.")
+]
+EMBED = Annotated[
+    EmbedTime | None,
+    typer.Option(
+        "--embed",
+        help="When vectors are made of their texts: never, with the write, or later in commits of "
+        "their own.",
+    ),
 ]
 MESSAGE = Annotated[
     str | None, typer.Option("--message", "-m", metavar="TEXT", help="What the commit says.")

@@ -36,6 +36,7 @@ from omnigraph.engine.entity_history import EntityVersion
 from omnigraph.engine.load_dispatch import (
     AnySource,
     DialectName,
+    EmbedModeName,
     LoadEngineName,
     LoadModeName,
     OnErrorName,
@@ -193,6 +194,7 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
         message: str | None = None,
         key: str | None = None,
         retries: int = 0,
+        embed: EmbedModeName | None = None,
         dry_run: bool = False,
         timeout: float | None = None,
         memory: int | None = None,
@@ -203,6 +205,7 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
         The server stops it after `timeout` seconds. One that is cancelled when it may have been
         sent is an `InDoubtError`: a server does not stop a write whose client has gone.
         """
+        self._refuse_embed(embed)
         stop = arguments.require_cancellation(cancel)
         source = read_query_text(text)
         given = encode_record_parameters(source, name, params, lambda: self.schema)
@@ -242,6 +245,7 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
         engine: LoadEngineName = "auto",
         on_error: OnErrorName = "fail",
         rejects: str | os.PathLike[str] | None = None,
+        embed: EmbedModeName | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,  # noqa: ARG002 — a server reports none
         stages: StageProgress | None = None,  # noqa: ARG002 — a server reports none
@@ -249,6 +253,7 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
         """Write entities in one commit or none: the source is sent as JSON lines."""
         if engine == "spark" or on_error != "fail" or rejects is not None:
             self._refuse("a load on Spark, or one that leaves records out,")
+        self._refuse_embed(embed)
         body = read_body(source, url=self.transport.url)
         fields: dict[str, object] = {
             "branch": self._name,
@@ -267,6 +272,10 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
                 query = build_query(**fields)
                 found = self._write(("load", "ndjson"), {"key": key}, query=query, content=body)
         return decoding.decode_load(found, uri=self.graph.uri)
+
+    def _refuse_embed(self, embed: object) -> None:
+        if embed is not None:
+            self._refuse("a write with embed, which the config of a served graph decides,")
 
     @property
     def _merger(self) -> RemoteMerger:  # type: ignore[override]  # it has the same methods

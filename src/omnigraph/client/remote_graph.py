@@ -22,7 +22,8 @@ from omnigraph.client.remote_states import (
 from omnigraph.engine import arguments, feed
 from omnigraph.engine.commit import Commit
 from omnigraph.engine.entity_changes import parse_filters
-from omnigraph.engine.graph import Graph, execute_statement
+from omnigraph.engine.graph import Graph
+from omnigraph.engine.graph_statements import execute_statement
 from omnigraph.engine.proposals import ProposalListing
 from omnigraph.engine.refs import StateRef
 from omnigraph.engine.retention import Tag

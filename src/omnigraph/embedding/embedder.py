@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -20,6 +21,17 @@ class Task(StrEnum):
 
     QUERY = "query"
     DOCUMENT = "document"
+
+
+class EmbedMode(StrEnum):
+    """When writes get the vectors of their texts."""
+
+    # Vectors are what is written, whatever becomes of their texts.
+    NEVER = "never"
+    # Before the write is checked: it is refused if the provider fails.
+    WRITE = "write"
+    # Afterwards, in commits of their own.
+    LATER = "later"
 
 
 @runtime_checkable
@@ -52,6 +64,34 @@ class TimeLimitedEmbedder(NamedEmbedder, Protocol):
 
     def with_timeout(self, seconds: float) -> NamedEmbedder:
         """The same embedder, which gives up after so many seconds if not before."""
+
+
+@dataclass(frozen=True, slots=True)
+class _SingleEmbedder:
+    """A function of one text as an embedder of many."""
+
+    inner: Callable[[str, int], Sequence[float]]
+    kind: str = "function"
+
+    @property
+    def model(self) -> str:
+        """The name of the model; empty for a function that has none."""
+        return str(getattr(self.inner, "model", ""))
+
+    def __call__(self, text: str, dimension: int) -> Sequence[float]:
+        """The vector of the text of a query."""
+        return self.inner(text, dimension)
+
+    def embed_texts(self, texts: Sequence[str], dimension: int, task: Task) -> Vectors:
+        """The unit vectors of texts, one after the other."""
+        del task
+        found = [self.inner(text, dimension) for text in texts]
+        return normalize_vectors(found, dimension=dimension)
+
+
+def to_batch_embedder(embedder: Callable[[str, int], Sequence[float]]) -> BatchEmbedder:
+    """An embedder of many texts at once."""
+    return embedder if isinstance(embedder, BatchEmbedder) else _SingleEmbedder(embedder)
 
 
 def normalize_vector(values: Sequence[float], *, dimension: int) -> tuple[float, ...]:

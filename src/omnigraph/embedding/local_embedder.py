@@ -54,8 +54,8 @@ class LocalEmbedder:
 
     @property
     def kind(self) -> str:
-        """The kind of local models."""
-        return "local"
+        """The kind of local models, and where this one is."""
+        return f"local {self.path}"
 
     def __call__(self, text: str, dimension: int) -> tuple[float, ...]:
         """The unit vector of the text of a query."""

@@ -6,6 +6,7 @@ Start other processes with `spawn` and open the graph in each: a forked child ha
 threads of its parent's store, and waits for them forever.
 
     graph              create and open graphs; branches, tags, snapshots, statements
+    graph_statements   statements of texts: branches, settings and plans
     graph_session      one opened graph: its actor and its shared resources
     resources          what all handles of a process on one graph share
     graph_caches       compiled queries and large arrays, in bounded caches
@@ -21,6 +22,7 @@ threads of its parent's store, and waits for them forever.
     blob_reader        the bytes of one property, in ranges
     branch             a named line of commits: every write
     branch_reads       reads of the newest state of a branch
+    branch_maintenance indexes and fragments of a branch, on request
     branch_merges      merges, reverts and cherry-picks of a branch
     branch_log         the commits of a branch, as pipelines look for them
     retries            writes that others overtook, tried again

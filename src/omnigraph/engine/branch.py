@@ -9,7 +9,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from omnigraph.bulk.task_runner import StageProgress
-from omnigraph.engine import arguments, feed, optimize
+from omnigraph.engine import arguments, feed
+from omnigraph.engine.branch_maintenance import BranchMaintenance
 from omnigraph.engine.branch_merges import BranchMerges
 from omnigraph.engine.branch_reads import BranchReads
 from omnigraph.engine.commit import Commit, commit_of
@@ -21,6 +22,7 @@ from omnigraph.engine.graph_session import Session
 from omnigraph.engine.load_dispatch import (
     AnySource,
     DialectName,
+    EmbedModeName,
     LoadEngine,
     LoadEngineName,
     LoadModeName,
@@ -29,7 +31,6 @@ from omnigraph.engine.load_dispatch import (
     OnErrorName,
     load_source,
 )
-from omnigraph.engine.optimize import IndexBuildResult, OptimizeResult
 from omnigraph.engine.read_requests import (
     QueryText,
     ReadEngine,
@@ -71,7 +72,7 @@ if TYPE_CHECKING:
 Returned = TypeVar("Returned")
 
 
-class Branch(BranchReads, BranchMerges):
+class Branch(BranchReads, BranchMerges, BranchMaintenance):
     """A line of commits, from the moment it was opened until it is deleted.
 
     Reads see the newest commit of their moment. A branch that is deleted and created again is
@@ -120,6 +121,7 @@ class Branch(BranchReads, BranchMerges):
         engine: LoadEngineName = "auto",
         on_error: OnErrorName = "fail",
         rejects: str | os.PathLike[str] | None = None,
+        embed: EmbedModeName | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,
         stages: StageProgress | None = None,
@@ -140,6 +142,9 @@ class Branch(BranchReads, BranchMerges):
         `quarantine`, records that cannot be written are left out; `rejects` is a folder for a
         Parquet file that lists all of them. A dry run checks everything and writes nothing.
         `progress` gets the count of records read, `stages` how far each step of a large load is.
+
+        `embed` is when `@embed` vectors are made of their texts: `never`, with the `write`, which
+        is refused if the provider fails, or `later`; without, as the graph was opened.
         """
         request = LoadRequest(
             mode=arguments.parse_choice(LoadMode, "mode", mode),
@@ -154,6 +159,7 @@ class Branch(BranchReads, BranchMerges):
             on_error=arguments.parse_choice(OnError, "on_error", on_error),
             rejects=None if rejects is None else arguments.require_address(rejects),
             stages=stages,
+            embed=self._session.choose_embed_mode(embed),
         )
         terms = build_terms(if_commit, message=message, key=key, is_dry=dry_run)
         return load_source(self._session, self._stream, source, request, terms)
@@ -168,6 +174,7 @@ class Branch(BranchReads, BranchMerges):
         message: str | None = None,
         key: str | None = None,
         retries: int = 0,
+        embed: EmbedModeName | None = None,
         dry_run: bool = False,
         timeout: float | None = None,
         memory: int | None = None,
@@ -181,13 +188,14 @@ class Branch(BranchReads, BranchMerges):
         `ConflictError`, unless it may be run again on the newest state, up to `retries` times. A
         dry run counts what would be affected. After `timeout` seconds it is stopped, as by
         `cancel`, and nothing is written; once its commit is being made, it goes on to its end.
-        `memory` bounds the read of each pattern.
+        `memory` bounds the read of each pattern, and `embed` is that of `load`.
         """
         budget = build_budget(timeout, memory, cancel)
         found = read_query_text(text)
         arguments.require_optional_text("name", name)
         given = arguments.hold_streams(params)
         terms = build_terms(if_commit, message=message, key=key, is_dry=dry_run)
+        mode = self._session.choose_embed_mode(embed)
         authorize_reads = partial(self._session.authorize, Act(Action.READ, self.name))
 
         def run() -> MutationResult:
@@ -197,6 +205,7 @@ class Branch(BranchReads, BranchMerges):
                 name=name,
                 params=given,
                 budget=budget,
+                embed=mode,
                 authorize_reads=authorize_reads,
             )
             return self._mutate(operation, terms)
@@ -414,17 +423,6 @@ class Branch(BranchReads, BranchMerges):
         view = snapshot.open_for(Action.READ, [type_name])
         entity = entity_of(view, type_key, entity_id)
         return compute_blame(self._session, self._stream, entity, budget)
-
-    def ensure_indices(self) -> IndexBuildResult:
-        """Build the indexes that the schema declares and the branch lacks, in one commit.
-
-        No answer depends on them. Those that cannot be built yet are returned as pending.
-        """
-        return optimize.ensure_indices(self._session, self._stream)
-
-    def optimize(self) -> OptimizeResult:
-        """Join small fragments and extend the declared indexes to all rows, in one commit."""
-        return optimize.optimize(self._session, self._stream)
 
     def plan_schema(
         self, text: str, *, allow_data_loss: bool = False, convert: bool = False

@@ -12,6 +12,7 @@ from omnigraph.errors import (
     BranchRefusedError,
     ConflictError,
     CorruptObjectError,
+    EmbeddingError,
     InDoubtError,
     InvalidArgumentError,
     MergeConflictError,
@@ -50,6 +51,7 @@ STARTS_MAX: Final = 32
 _REFUSALS: Final = (
     BranchRefusedError,
     ConflictError,
+    EmbeddingError,
     MergeConflictError,
     PolicyDeniedError,
     PolicyFailedError,

@@ -6,8 +6,10 @@ import os
 from collections.abc import Collection, Mapping
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, cast
 
+from omnigraph.embedding import BatchEmbedder
+from omnigraph.embedding.embedder import EmbedMode
 from omnigraph.engine import arguments, feed
 from omnigraph.engine.branch import Branch
 from omnigraph.engine.check.graph_check import COMMITS_MAX, CheckReport, check_graph
@@ -17,6 +19,8 @@ from omnigraph.engine.entity_changes import parse_filters
 from omnigraph.engine.gate import Gate, PolicySource, build_gate
 from omnigraph.engine.graph_proposals import GraphProposals
 from omnigraph.engine.graph_session import Session
+from omnigraph.engine.graph_statements import execute_statement
+from omnigraph.engine.load_dispatch import EmbedModeName
 from omnigraph.engine.noun_views import render_graph
 from omnigraph.engine.read_requests import build_time_budget
 from omnigraph.engine.refs import ResolvedRef, StateRef, resolve, use_newest
@@ -26,35 +30,14 @@ from omnigraph.engine.retention import CleanupReport, Tag, build_policy, cleanup
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.spark_bridge import import_spark_api
 from omnigraph.errors import (
-    ExecutionError,
     GraphExistsError,
     GraphNotFoundError,
     InvalidArgumentError,
 )
 from omnigraph.execution.query_budget import Cancellation
-from omnigraph.lang.lexer import Mode
 from omnigraph.policy.acts import Act, Action
-from omnigraph.query.ast import (
-    BranchCreate,
-    BranchDelete,
-    BranchList,
-    BranchMerge,
-    Explain,
-    Query,
-    Show,
-)
 from omnigraph.query.entity_conditions import load_whole_catalog
-from omnigraph.query.logical_plan import ReadPlan
-from omnigraph.query.parser import ParsedFile
-from omnigraph.query.query_compiler import compile_declaration, parse_file
-from omnigraph.query.query_explain import explain_plan
-from omnigraph.query.query_settings import (
-    EffectiveSetting,
-    SettingValue,
-    ValueSource,
-    list_shown_settings,
-    resolve_settings,
-)
+from omnigraph.query.query_settings import SettingValue
 from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.storage import require_exclusive_puts
 from omnigraph.storage.objects.disk_reserve import keep_reserve
@@ -67,9 +50,6 @@ from omnigraph.writers.schema_migration import SchemaText, create_initial_tables
 if TYPE_CHECKING:
     from omnigraph.spark.graph_api import GraphSpark
 
-_SETTING_COLUMNS = ("name", "value", "default", "source", "scope")
-_PLAN_COLUMNS = ("tree", "depth", "node", "detail")
-
 
 def create_graph(  # noqa: PLR0913 — one keyword for each decision of the caller
     uri: str | os.PathLike[str],
@@ -80,37 +60,61 @@ def create_graph(  # noqa: PLR0913 — one keyword for each decision of the call
     storage_options: Mapping[str, str] | None = None,
     exist_ok: bool = False,
     key: str | None = None,
+    embed: EmbedModeName = "never",
+    embedder: BatchEmbedder | None = None,
 ) -> Graph:
     """Create a graph at a directory, `file://`, `memory://NAME` or `s3://bucket/prefix`.
 
     `durable` writes survive a power loss; without, local writes are faster and may not. With
     `exist_ok`, a graph that is there is opened as it is, whatever its schema has become. A call
-    repeated with its `key` opens the graph that the first one created.
+    repeated with its `key` opens the graph that the first one created. `embed` and `embedder` are
+    those of `open`.
     """
+    given = _build_environment(embedder)
+    mode = arguments.parse_choice(EmbedMode, "embed", embed)
     storage = _open_storage(uri, is_durable=durable, options=storage_options)
     try:
-        return create_on(storage, schema=schema, actor=actor, key=key)
+        return create_on(
+            storage, schema=schema, actor=actor, key=key, environment=given, embed=mode
+        )
     except GraphExistsError:
         if not exist_ok:
             raise
-        return open_on(storage, actor=actor)
+        return open_on(storage, actor=actor, environment=given, embed=mode)
 
 
-def open_graph(
+def open_graph(  # noqa: PLR0913 — one keyword for each decision of the caller
     uri: str | os.PathLike[str],
     *,
     actor: str | None = None,
     durable: bool = True,
     storage_options: Mapping[str, str] | None = None,
     policy: PolicySource | None = None,
+    embed: EmbedModeName = "never",
+    embedder: BatchEmbedder | None = None,
 ) -> Graph:
     """Open an existing graph; `actor` signs whatever is committed through it.
 
-    With a `policy`, the path of a bundle, the actor can only do what its rules allow.
+    With a `policy`, the path of a bundle, the actor can only do what its rules allow. `embed` is
+    when writes get `@embed` vectors of their texts, unless a write says it: `never`, with the
+    `write` or `later`. `embedder` makes them, in place of the provider of the environment.
     """
     gate = build_gate(policy, graph=arguments.require_address(uri))
     storage = _open_storage(uri, is_durable=durable, options=storage_options)
-    return open_on(storage, actor=actor, gate=gate)
+    mode = arguments.parse_choice(EmbedMode, "embed", embed)
+    environment = _build_environment(embedder)
+    return open_on(storage, actor=actor, gate=gate, environment=environment, embed=mode)
+
+
+def _build_environment(embedder: BatchEmbedder | None) -> Environment | None:
+    """The environment of a graph with an embedder of its own."""
+    if embedder is None:
+        return None
+    if not isinstance(cast(object, embedder), BatchEmbedder):  # callers may not check types
+        reason = "it has no model, or no embed_texts"
+        hint = "wrap a function in omnigraph.embedding.FunctionEmbedder(model, function)"
+        raise InvalidArgumentError("embedder", reason, hint=hint)
+    return Environment(embed=embedder)
 
 
 def create_on(
@@ -120,6 +124,7 @@ def create_on(
     actor: str | None = None,
     environment: Environment | None = None,
     key: str | None = None,
+    embed: EmbedMode = EmbedMode.NEVER,
 ) -> Graph:
     """Create a graph on a storage; of two processes that do, one succeeds.
 
@@ -127,11 +132,11 @@ def create_on(
     """
     signature = Signature(actor=actor, key=arguments.require_optional_key(key))
     try:
-        return _create_on(storage, schema, signature, environment)
+        return _create_on(storage, schema, signature, environment, embed)
     except GraphExistsError:
         if key is None or read_creation_key(storage) != key:
             raise
-        return open_on(storage, actor=actor, environment=environment)
+        return open_on(storage, actor=actor, environment=environment, embed=embed)
 
 
 def read_creation_key(storage: Storage) -> str | None:
@@ -141,9 +146,13 @@ def read_creation_key(storage: Storage) -> str | None:
 
 
 def _create_on(
-    storage: Storage, schema: str, signature: Signature, environment: Environment | None
+    storage: Storage,
+    schema: str,
+    signature: Signature,
+    environment: Environment | None,
+    embed: EmbedMode,
 ) -> Graph:
-    session = Session(storage, actor=signature.actor, environment=environment)
+    session = Session(storage, actor=signature.actor, environment=environment, embed=embed)
     resources = session.resources
     # A text with errors is refused before anything is written.
     catalog = load_whole_catalog(
@@ -166,9 +175,10 @@ def open_on(
     actor: str | None = None,
     environment: Environment | None = None,
     gate: Gate | None = None,
+    embed: EmbedMode = EmbedMode.NEVER,
 ) -> Graph:
     """Open the graph on a storage."""
-    session = Session(storage, actor=actor, environment=environment, gate=gate)
+    session = Session(storage, actor=actor, environment=environment, gate=gate, embed=embed)
     session.resources.log.require_graph()
     session.begin()
     return Graph(session)
@@ -430,60 +440,3 @@ class Graph(GraphProposals):
 
     def _repr_html_(self) -> str:
         return render_graph(self)
-
-
-def execute_statement(
-    graph: Graph,
-    text: str,
-    *,
-    mode: Mode,
-    branch: str,
-    settings: Mapping[str, SettingValue] | None = None,
-) -> list[JsonObject]:
-    """Run the statement of a text; its rows, or none for one that only does something."""
-    parsed = parse_file(text, mode=mode)
-    statement = parsed.file.statement
-    match statement:
-        case BranchCreate():
-            parent = MAIN_BRANCH if statement.parent is None else statement.parent.text
-            graph.create_branch(statement.name.text, source=parent)
-            return []
-        case BranchDelete():
-            graph.delete_branch(statement.name.text)
-            return []
-        case BranchList():
-            return [{"name": name} for name in sorted(graph.branches())]
-        case BranchMerge():
-            target = MAIN_BRANCH if statement.target is None else statement.target.text
-            known = resolve_settings(parsed.file.settings, request=settings)
-            return _merge_branches(graph, statement.source.text, target, known["merge_by"])
-        case Show():
-            known = resolve_settings(parsed.file.settings, request=settings)
-            rows = list_shown_settings(statement, known)
-            return [{name: str(getattr(row, name)) for name in _SETTING_COLUMNS} for row in rows]
-        case Explain(query):
-            return _explain_query(graph, query, parsed, branch=branch, mode=mode)
-        case None:
-            raise InvalidArgumentError(
-                "text", "it holds no statement", hint="run queries with query"
-            )
-        case _:
-            assert_never(statement)
-
-
-def _merge_branches(
-    graph: Graph, source: str, target: str, merge_by: EffectiveSetting
-) -> list[JsonObject]:
-    by = None if merge_by.source is ValueSource.DEFAULT else str(merge_by.value)
-    result = graph.branch(target).merge(source, by=by)
-    return [{"source": source, "target": target, "outcome": result.outcome, "commit": result.id}]
-
-
-def _explain_query(
-    graph: Graph, query: Query, parsed: ParsedFile, *, branch: str, mode: Mode
-) -> list[JsonObject]:
-    catalog = graph.branch(branch).snapshot().catalog
-    plan = compile_declaration(query, parsed, catalog, mode=mode).plan
-    if not isinstance(plan, ReadPlan):
-        raise ExecutionError("explain shows the plan of a read, not of a mutation")
-    return [{name: getattr(row, name) for name in _PLAN_COLUMNS} for row in explain_plan(plan)]

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NoReturn
 
-from omnigraph.engine.arguments import require_text
+from omnigraph.embedding.embedder import EmbedMode
+from omnigraph.engine.arguments import parse_choice, require_text
 from omnigraph.engine.commit import Commit, commit_of
 from omnigraph.engine.gate import Gate, check_types
 from omnigraph.engine.resources import Environment, Resources, Storage
@@ -40,10 +41,13 @@ class Session:
         actor: str | None,
         environment: Environment | None = None,
         gate: Gate | None = None,
+        embed: EmbedMode = EmbedMode.NEVER,
     ) -> None:
         self.uri = storage.objects.uri
         self.actor = _require_actor(actor)
         self._gate = gate
+        # When writes get vectors of their texts, unless a write says it.
+        self.embed = embed
         # The stored query on whose behalf this session reads and changes.
         self._stored_query: str | None = None
         # The session that opened the graph, if this one only acts for another actor.
@@ -101,6 +105,10 @@ class Session:
         """The session of a stored query, which may do what the rules of the query carry."""
         self.authorize(Act(Action.INVOKE_QUERY, query=name))
         return self.act_as(self.actor, stored_query=name)
+
+    def choose_embed_mode(self, mode: str | None) -> EmbedMode:
+        """When a write gets the vectors of its texts: as it says, or as the graph was opened."""
+        return self.embed if mode is None else parse_choice(EmbedMode, "embed", mode)
 
     def authorize(self, act: Act, types: Collection[str] | None = ()) -> None:
         """Ask the gate about an act, before anything is read or written for it.

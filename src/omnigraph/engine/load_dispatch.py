@@ -22,6 +22,7 @@ from omnigraph.bulk.bulk_sources import (
 )
 from omnigraph.bulk.splits import GraphLocation, Stores, build_input_error
 from omnigraph.bulk.task_runner import LocalRunner, Runner, StageProgress
+from omnigraph.embedding.embedder import EmbedMode
 from omnigraph.engine.commit import commit_of, counts_of
 from omnigraph.engine.commit_loop import SchemaChanged, Terms, WriteOutcome, write
 from omnigraph.engine.graph_session import Session
@@ -67,6 +68,7 @@ LoadModeName: TypeAlias = Literal["append", "merge", "patch", "overwrite"]
 LoadEngineName: TypeAlias = Literal["auto", "local", "spark"]
 OnErrorName: TypeAlias = Literal["fail", "quarantine"]
 DialectName: TypeAlias = Literal["strict", "compatible"]
+EmbedModeName: TypeAlias = Literal["never", "write", "later"]
 
 
 class LoadEngine(Enum):
@@ -94,6 +96,7 @@ class LoadRequest:
     on_error: OnError = OnError.FAIL
     rejects: str | None = None
     stages: StageProgress | None = None
+    embed: EmbedMode = EmbedMode.NEVER
 
     @property
     def needs_bulk(self) -> bool:
@@ -117,6 +120,7 @@ def load_source(
     if not _is_bulk(source, request, resources):
         return _load_locally(session, stream, source, request, terms)
     _require_strict(request)
+    _require_own_vectors(request)
     if terms.is_dry and request.rejects is not None:
         raise InvalidArgumentError("rejects", "a dry run writes no file: leave it out")
     from omnigraph.bulk.bulk_load import BulkLoad, BulkOptions  # noqa: PLC0415 — few loads are bulk
@@ -186,7 +190,13 @@ def _load_locally(
     terms: Terms,
 ) -> LoadResult:
     assert not isinstance(source, BulkSource), "what is cut into pieces is a bulk load"
-    operation = LoadOperation(session.resources, source, mode=request.mode, options=request.options)
+    operation = LoadOperation(
+        session.resources,
+        source,
+        mode=request.mode,
+        options=request.options,
+        embed=request.embed,
+    )
     written = write(session, stream, operation, terms)
     # A record may hold the loads of others too, unless it was made by a request with a key.
     loaded = None if written.is_repeated else operation.loaded
@@ -280,6 +290,20 @@ def _require_strict(request: LoadRequest) -> None:
     if request.options.dialect is not Dialect.STRICT:
         raise InvalidArgumentError(
             "dialect", "only a local load that fails on errors reads the compatible dialect"
+        )
+
+
+def _require_own_vectors(request: LoadRequest) -> None:
+    """Refuse a bulk load that would have to compare texts with those that are stored."""
+    if request.embed is EmbedMode.WRITE:
+        raise InvalidArgumentError(
+            "embed", "a bulk load does not fill vectors while it writes", hint="use 'later'"
+        )
+    if request.embed is EmbedMode.LATER and request.mode.keeps_entities:
+        raise InvalidArgumentError(
+            "embed",
+            "a bulk load that changes entities does not clear the vectors of changed texts",
+            hint="load with 'never', and give the vectors or null with the texts",
         )
 
 

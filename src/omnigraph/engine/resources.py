@@ -10,18 +10,22 @@ import time
 import weakref
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 from omnigraph.embedding import ConfiguredEmbedder
+from omnigraph.embedding.embedder import EmbedMode, to_batch_embedder
+from omnigraph.embedding.text_vectors import TextVectors
+from omnigraph.embedding.vector_cache import VectorCache
 from omnigraph.engine.auto_cleanup import AutoCleanup, read_policy
 from omnigraph.engine.background import Background, TableThreads
 from omnigraph.engine.graph_caches import ArrayCache, CompiledQueryCache
-from omnigraph.errors import CorruptObjectError, FormatTooNewError
+from omnigraph.errors import CorruptObjectError, EmbeddingError, FormatTooNewError
 from omnigraph.execution.execution_context import Embedder
 from omnigraph.execution.executor import QueryExecutor
 from omnigraph.execution.query_budget import Access
 from omnigraph.execution.search import share_memory
-from omnigraph.execution.sources.source_cache import create_source_cache
+from omnigraph.execution.sources.source_cache import create_source_cache, find_cache_folder
 from omnigraph.lang.lexer import Mode
 from omnigraph.rows.view import open_view
 from omnigraph.storage import Objects, Tables, open_objects
@@ -45,6 +49,7 @@ from omnigraph.versioning.record import GENESIS_SEQ
 from omnigraph.versioning.schema_store import Schemas
 from omnigraph.writers.key_cache import KeyCache
 from omnigraph.writers.maintain import IndexBuilder
+from omnigraph.writers.vector_fill import VectorFill
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +131,25 @@ class Resources:
         self.auto_cleanup = self._create_auto_cleanup(read_policy(os.environ))
         self.candidate_ids = ArrayCache()
         self.users: weakref.WeakSet[object] = weakref.WeakSet()
+
+    def create_fill(self, mode: EmbedMode) -> VectorFill | None:
+        """What a write does about the vectors of its texts; None if it does nothing."""
+        if mode is EmbedMode.NEVER:
+            return None
+        return VectorFill(mode, self.texts.embedder, self.texts.embed)
+
+    @cached_property
+    def texts(self) -> TextVectors:
+        """The embedder of documents, with the vectors that it made before."""
+        if self.environment.embed is None:
+            raise EmbeddingError(
+                "no embedder is configured to make vectors of texts",
+                reason="not_configured",
+                hint="set OMNIGRAPH_EMBED_PROVIDER and a key, or write with embed 'never'",
+            )
+        folder = find_cache_folder(os.environ)
+        cache = None if folder is None else VectorCache(folder / "vectors")
+        return TextVectors(to_batch_embedder(self.environment.embed), cache)
 
     def create_collector(self) -> Collector:
         """What cleans the graph up."""

@@ -12,6 +12,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.dataset as pds
 
+from omnigraph.embedding.embedder import EmbedMode
 from omnigraph.engine.arguments import normalize_parameters
 from omnigraph.engine.commit import changes_of
 from omnigraph.engine.commit_loop import SchemaChanged, WriteOutcome
@@ -67,9 +68,16 @@ class LoadOperation:
     """A load: its source is read once for each schema, however often it is prepared."""
 
     def __init__(
-        self, resources: Resources, source: InputSource, *, mode: LoadMode, options: InputOptions
+        self,
+        resources: Resources,
+        source: InputSource,
+        *,
+        mode: LoadMode,
+        options: InputOptions,
+        embed: EmbedMode = EmbedMode.NEVER,
     ) -> None:
         self._resources = resources
+        self.fill = resources.create_fill(embed)
         self._source = source
         self._mode = mode
         self._options = options
@@ -95,6 +103,7 @@ class LoadOperation:
         """The load on a view; an empty one is a commit too."""
         change = self._read_rows(view).change
         keys = self._resources.keys
+        request = replace(request, vectors=self.fill)
         return prepare_transaction(change, view, keys, staging=self._staging, request=request)
 
     def abandon(self) -> None:
@@ -106,7 +115,9 @@ class LoadOperation:
         digest = view.schema.digest
         if self._read is None:
             found = read_input(self._source, view.accepted, self._options)
-            self._read = _LoadedRows(digest, build_load_change(found, self._mode))
+            fills = self.fill is not None and self.fill.mode is EmbedMode.WRITE
+            loaded = build_load_change(found, self._mode, fills_vectors=fills)
+            self._read = _LoadedRows(digest, loaded)
         elif self._read.digest != digest:
             self._read = None
             if _can_be_read_again(self._source):
@@ -144,7 +155,7 @@ class MutationOperation:
     Its budget bounds what it does until it is offered to the branch; then it is not stopped.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 — what a mutation is made of
         self,
         resources: Resources,
         text: str,
@@ -152,9 +163,11 @@ class MutationOperation:
         name: str | None,
         params: object,
         budget: Budget,
+        embed: EmbedMode = EmbedMode.NEVER,
         authorize_reads: Callable[[Collection[str]], None] = lambda _: None,
     ) -> None:
         self._resources = resources
+        self.fill = resources.create_fill(embed)
         self._authorize_reads = authorize_reads
         self._text = text
         self._name = name
@@ -195,11 +208,16 @@ class MutationOperation:
             keys=keys,
             patterns=PatternReads(compiled.pattern_plans, partial(self._read_pattern, params)),
             records=records,
+            fills_vectors=self.fill is not None and self.fill.mode is EmbedMode.WRITE,
         )
         if not self.mutated.change:
             return None
         request = Request(
-            request.signature, self.mutated.reads, request.requires, budget.check_interrupts
+            request.signature,
+            self.mutated.reads,
+            request.requires,
+            budget.check_interrupts,
+            self.fill,
         )
         transaction = prepare_transaction(
             self.mutated.change, view, keys, staging=self._staging, request=request

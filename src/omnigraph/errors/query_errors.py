@@ -162,9 +162,9 @@ class TypeNotFoundError(ExecutionError):
 class EmbeddingError(ExecutionError):
     """A text that could not be turned into a vector; `reason` is a stable word.
 
-    It is `not_configured`, `bad_setting`, `missing_key`, `wrong_model`, `wrong_dimension`,
-    `no_direction`, `unavailable`, `refused` or `bad_answer`. Of several texts, `index` is the place
-    of the one that the failure is about, if it is about one.
+    It is `not_configured`, `bad_setting`, `missing_key`, `no_model`, `wrong_model`,
+    `wrong_dimension`, `no_direction`, `unavailable`, `refused` or `bad_answer`. Of several texts,
+    `index` is the place of the one that the failure is about, if it is about one.
     """
 
     code = "embedding_error"

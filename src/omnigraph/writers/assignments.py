@@ -73,11 +73,13 @@ def evaluate_assignments(
     return cells
 
 
-def require_complete(type_: NodeType | EdgeType, given: Collection[str]) -> None:
-    """Refuse a new entity that lacks a required property."""
+def require_complete(
+    type_: NodeType | EdgeType, given: Collection[str], *, fills_vectors: bool = False
+) -> None:
+    """Refuse a new entity that lacks a required property, unless that is a vector to be filled."""
     for name, property_ in type_.properties.items():
-        # The checker lets a vector be left out that could be embedded; nothing embeds it here.
-        if name not in given and not property_.type.is_nullable:
+        is_filled = fills_vectors and property_.embed is not None
+        if name not in given and not property_.type.is_nullable and not is_filled:
             message = f"missing required property '{name}' of {type_.name}"
             _raise_refused(message, rule="required", type_name=type_.name, property_=name)
 

@@ -27,9 +27,13 @@ from omnigraph.writers.key_cache import KeyCache
 class CommittedState:
     """A view seen by one write; what the write ends is looked up once."""
 
-    def __init__(self, view: View, keys: KeyCache, change: GraphChange) -> None:
+    def __init__(
+        self, view: View, keys: KeyCache, change: GraphChange, *, fills_vectors: bool = False
+    ) -> None:
         self.view = view
         self.keys = keys
+        # Whether the write gets the vectors of its texts before it is checked.
+        self.fills_vectors = fills_vectors
         self._change = change
         self._ending: dict[TypeKey, pa.Table] = {}
 

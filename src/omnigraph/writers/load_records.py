@@ -99,9 +99,15 @@ class LoadChange:
     edges: Mapping[str, int]
 
 
-def build_load_change(records: Input, mode: LoadMode) -> LoadChange:
-    """What a load does to the graph; raises `WriteRefusedError` for wrong records."""
-    missing, count = find_missing_values(records.types, records.accepted)
+def build_load_change(records: Input, mode: LoadMode, *, fills_vectors: bool = False) -> LoadChange:
+    """What a load does to the graph; raises `WriteRefusedError` for wrong records.
+
+    With `fills_vectors`, vectors that come from texts may be missing: they are filled before the
+    change is checked.
+    """
+    missing, count = find_missing_values(
+        records.types, records.accepted, fills_vectors=fills_vectors
+    )
     if missing:
         raise build_load_error(missing, count)
     renames = LegacyIds()

@@ -94,7 +94,7 @@ class MutationChange:
     is_insert_only: bool
 
 
-def run_mutation(
+def run_mutation(  # noqa: PLR0913 — what a mutation is made of
     mutation: typed_tree.Mutation,
     params: RequestParams,
     *,
@@ -102,13 +102,15 @@ def run_mutation(
     keys: KeyCache,
     patterns: PatternReads,
     records: Mapping[str, pa.Table] = MappingProxyType({}),
+    fills_vectors: bool = False,
 ) -> MutationChange:
     """Run the statements of a mutation in order on a view; nothing is committed yet.
 
     What the poll of the parameters raises, between pieces of the work, ends the mutation. `records`
-    are the parameters that are lists of records, by name.
+    are the parameters that are lists of records, by name. With `fills_vectors`, an entity may lack
+    vectors that come from texts.
     """
-    committed = CommittedState(view, keys, {})
+    committed = CommittedState(view, keys, {}, fills_vectors=fills_vectors)
     run = _MutationRun(mutation.statements, params, committed, (patterns, records))
     for statement in mutation.statements:
         params.poll()
@@ -344,7 +346,8 @@ class _MutationRun:
         assignments = bind_assignments(type_, shape, statement.assignments, self._params)
         is_whole = statement.verb is not WriteVerb.UPSERT
         if is_whole:
-            require_complete(type_, {each.property for each in statement.assignments})
+            given = {each.property for each in statement.assignments}
+            require_complete(type_, given, fills_vectors=self._committed.fills_vectors)
         row = dict(assignments.cells)
         if ends:
             row |= {SOURCE_COLUMN: ends[SOURCE], TARGET_COLUMN: ends[TARGET]}

@@ -118,7 +118,7 @@ class PendingRows:
             rows = fill_columns(pa.table({ID_COLUMN: ids}), schema)
         if not is_patch or not is_there.all():
             names = {column: name for name, column in self._shape.columns.items()}
-            require_complete(self._type, {names.get(column, column) for column in columns})
+            self._require_complete({names.get(column, column) for column in columns})
         self._write_batch(self._put_columns(rows, ids, columns))
 
     def read_rows(self, ids: pa.Array, columns: Collection[str]) -> tuple[pa.Table, _Mask]:
@@ -293,9 +293,12 @@ class PendingRows:
             frozenset(row.given) for row, is_old in zip(rows, is_there, strict=True) if not is_old
         }
         for given in new:
-            require_complete(self._type, {names.get(column, column) for column in given})
+            self._require_complete({names.get(column, column) for column in given})
         index = schema.get_field_index(ID_COLUMN)
         return found.set_column(index, schema.field(index), pa.array(ids, pa.utf8()))
+
+    def _require_complete(self, given: Collection[str]) -> None:
+        require_complete(self._type, given, fills_vectors=self._state.fills_vectors)
 
     def _require_new(self) -> None:
         if not self._created:

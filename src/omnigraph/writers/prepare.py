@@ -36,6 +36,7 @@ from omnigraph.writers.graph_change import GraphChange, TypeChange, WriteMode
 from omnigraph.writers.key_cache import KeyCache
 from omnigraph.writers.row_staging import RowStaging
 from omnigraph.writers.validate import marks_of, validate_change
+from omnigraph.writers.vector_fill import VectorFill
 
 # From here on a change set names the data files of new rows instead of listing their ids.
 BULK_ROWS_MIN: Final = 100_000
@@ -45,6 +46,8 @@ BULK_ROWS_MIN: Final = 100_000
 class Request:
     """What a write says besides its changes: what it read, who signs it, what it requires.
 
+    `vectors` is what it does about the vectors of its texts, if it does anything.
+
     What `poll` raises, between the checks of its changes, ends the write.
     """
 
@@ -52,6 +55,7 @@ class Request:
     reads: Footprint = field(default_factory=dict)
     requires: tuple[Requirement, ...] = ()
     poll: Callable[[], None] = lambda: None
+    vectors: VectorFill | None = None
 
 
 def prepare_transaction(
@@ -63,6 +67,8 @@ def prepare_transaction(
     before the transaction is published, and what is refused is removed.
     """
     change = fill_absent(change, view, keys)
+    if request.vectors is not None:
+        change = request.vectors.fill(change, view, keys)
     committed = CommittedState(view, keys, change)
     rows = {str(type_key): type_change.rows for type_key, type_change in change.items()}
     with staging.discard_on_failure(rows.values()):

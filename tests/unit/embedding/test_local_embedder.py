@@ -163,7 +163,7 @@ def test_the_environment_names_a_local_model(bert_folder: Path) -> None:
     environment = {"OMNIGRAPH_EMBED_PROVIDER": "local", "OMNIGRAPH_EMBED_PATH": str(bert_folder)}
     embedder = ConfiguredEmbedder(environment)
     assert isinstance(embedder, BatchEmbedder)
-    assert (embedder.kind, embedder.model) == ("local", bert_folder.name)
+    assert (embedder.kind, embedder.model) == (f"local {bert_folder}", bert_folder.name)
     named = ConfiguredEmbedder({**environment, "OMNIGRAPH_EMBED_MODEL": "m"})
     assert named.model == "m"
 

@@ -23,6 +23,7 @@ from omnigraph.cli.graph_access import (
 )
 from omnigraph.cli.shared_options import (
     DRY_RUN,
+    EMBED,
     IF_COMMIT,
     JSON,
     KEY,
@@ -137,6 +138,7 @@ class LoadExecution:
             help="Where to write a Parquet file of records that cannot be written, with reasons.",
         ),
     ] = None
+    embed: EMBED = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +298,7 @@ def _load_branch(
             engine=engine.value,
             on_error=running.on_error.value,
             rejects=running.rejects,
+            embed=None if running.embed is None else running.embed.value,
             dry_run=is_dry,
             progress=bars.records,
             stages=bars.stages,

@@ -19,6 +19,7 @@ from omnigraph.cli.graph_access import NOTHING_WRITTEN, guard_write, handle_inte
 from omnigraph.cli.resolution_files import ResolutionFiles
 from omnigraph.cli.shared_options import (
     DRY_RUN,
+    EMBED,
     IF_COMMIT,
     JSON,
     KEY,
@@ -269,12 +270,15 @@ def mutate(  # noqa: PLR0913 — one parameter for each option
     expected: IF_COMMIT = None,
     message: MESSAGE = None,
     key: KEY = None,
+    embed: EMBED = None,
     is_dry_run: DRY_RUN = False,
     is_json: JSON = False,
 ) -> None:
     """Run a query that inserts, updates or deletes, as one commit."""
     call = _find_stored_call(scope, source, ReadTarget(branch), bounds, expects_mutation=True)
     if call is not None:
+        if embed is not None:
+            raise typer.BadParameter("a stored query is embedded as its graph says: no --embed")
         _require_no_stored_options(message, files, is_dry_run=is_dry_run)
         _show_stored_mutation(call, expected=expected, key=key, is_json=is_json)
         return
@@ -282,7 +286,8 @@ def mutate(  # noqa: PLR0913 — one parameter for each option
     if parsed.file.statement is not None:
         flags = (("--branch", branch), ("--if-commit", expected), ("--message", message))
         others = ("--key", key), ("--dry-run", is_dry_run or None), ("--rows", files.given)
-        require_no_query_options(source, *flags, *others, *bounds.list_flags())
+        more = (("--embed", embed), *bounds.list_flags())
+        require_no_query_options(source, *flags, *others, *more)
         write_statement(scope, parsed.file.statement, is_json=is_json)
         return
     params = files.add_to(params, source.select_query(parsed.file))
@@ -301,6 +306,7 @@ def mutate(  # noqa: PLR0913 — one parameter for each option
                 if_commit=expected,
                 message=message,
                 key=key,
+                embed=None if embed is None else embed.value,
                 dry_run=is_dry_run,
                 timeout=bounds.timeout,
                 memory=bounds.memory_bytes,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.embedding.embedder import NamedEmbedder, normalize_vector
+from omnigraph.embedding.embedder import normalize_vector
+from omnigraph.embedding.model_identity import require_model
 from omnigraph.errors import EmbeddingError
 from omnigraph.execution.batch import Batch, find_bound_rows
 from omnigraph.execution.search.bm25 import score_bm25
@@ -266,16 +267,3 @@ def require_embedder(embed: Embedder | None) -> Embedder:
             hint="set OMNIGRAPH_EMBED_PROVIDER and a key, or search by a vector",
         )
     return embed
-
-
-def require_model(property_: Property, embed: Embedder) -> None:
-    """Refuse an embedder whose model is not the one that made the vectors of a property."""
-    recorded = None if property_.embed is None else property_.embed.model
-    if recorded is None or not isinstance(embed, NamedEmbedder) or embed.model == recorded:
-        return
-    raise EmbeddingError(
-        f"the vectors of '{property_.name}' were made by the model '{recorded}', "
-        f"and the embedder uses '{embed.model}'",
-        reason="wrong_model",
-        hint="set OMNIGRAPH_EMBED_MODEL to the recorded model",
-    )

@@ -32,7 +32,10 @@ def type_of(accepted: AcceptedSchema, key: TypeKey) -> NodeType | EdgeType:
 
 
 def find_missing_values(
-    types: Mapping[TypeKey, IncomingRows], accepted: AcceptedSchema
+    types: Mapping[TypeKey, IncomingRows],
+    accepted: AcceptedSchema,
+    *,
+    fills_vectors: bool = False,
 ) -> tuple[list[OrderedViolation], int]:
     """The first nulls of every column that must not have any, and how many there are.
 
@@ -41,10 +44,10 @@ def find_missing_values(
     found: list[OrderedViolation] = []
     count = 0
     for type_key, incoming in types.items():
-        for column, name, message in iter_required_columns(
-            type_of(accepted, type_key), incoming.shape
-        ):
-            if not incoming.rows[column].null_count:
+        type_ = type_of(accepted, type_key)
+        for column, name, message in iter_required_columns(type_, incoming.shape):
+            is_filled = fills_vectors and name is not None and type_.properties[name].embed
+            if is_filled or not incoming.rows[column].null_count:
                 continue
             nulls = _find_null_rows(incoming, column)
             count += len(nulls)
