@@ -135,6 +135,8 @@ BRANCH = READS | {
     "cherry_pick": Row(lambda it: it.cherry_pick("main"), PICKED),
     "commits": Row(lambda it: it.commits(), (read,)),
     "diff": Row(lambda it: it.diff("draft"), (read, Act(Action.READ, "draft"))),
+    "embed": Row(lambda it: it.embed(), (change,)),
+    "embed_status": Row(lambda it: it.embed_status(), (read,)),
     "ensure_indices": Row(lambda it: it.ensure_indices(), (admin,)),
     "follow": Row(lambda it: it.follow(start="now"), (read,)),
     "graph": Row(lambda it: it.graph),

@@ -72,6 +72,33 @@ def add_group(app: typer.Typer, name: str, help_text: str) -> typer.Typer:
     return below
 
 
+def add_command_group(
+    app: typer.Typer,
+    capability: Capability,
+    *,
+    name: str,
+    takes: frozenset[Flag] = NO_FLAGS,
+) -> Callable[[Command], typer.Typer]:
+    """Make a function a command that has commands below it; without one of these, it runs."""
+
+    def register(function: Command) -> typer.Typer:
+        below = make_app(help=function.__doc__, invoke_without_command=True)
+
+        def run(ctx: typer.Context, scope: GlobalOptions, **arguments: object) -> None:
+            ctx.obj = whole = _merge_options(ctx, scope)
+            if ctx.invoked_subcommand is None:
+                whole.require_supported(name, capability, takes)
+                _run_command(
+                    function, {**arguments, "scope": Scope(whole, name, capability, takes)}
+                )
+
+        below.callback()(expand_options(run, like=function))
+        app.add_typer(below, name=name)
+        return below
+
+    return register
+
+
 def expand_options(function: Command, *, like: Command | None = None) -> Command:
     """The function with every group of options replaced by the options themselves.
 

@@ -62,7 +62,7 @@ class TextVectors:
         found = AskedVectors(
             np.zeros((len(texts), dimension), np.float32), np.zeros(len(texts), np.bool_), {}
         )
-        self._place(
+        _store_vectors(
             found,
             np.array(sorted(known.vectors), np.int64),
             decode_vectors(known.vectors, dimension),
@@ -79,7 +79,7 @@ class TextVectors:
                 if isinstance(outcome, str):
                     found.reasons.update(dict.fromkeys(here.tolist(), outcome))
                 else:
-                    self._place(found, here, outcome)
+                    _store_vectors(found, here, outcome)
                 self._remember([keys[place] for place in here.tolist()] if keys else [], outcome)
         return found
 
@@ -117,6 +117,7 @@ class TextVectors:
         else:
             self.cache.put_vectors(keys, outcome)
 
-    def _place(self, found: AskedVectors, places: npt.NDArray[Any], vectors: Vectors) -> None:
-        found.vectors[places] = vectors
-        found.is_there[places] = True
+
+def _store_vectors(found: AskedVectors, places: npt.NDArray[Any], vectors: Vectors) -> None:
+    found.vectors[places] = vectors
+    found.is_there[places] = True

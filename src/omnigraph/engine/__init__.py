@@ -40,6 +40,8 @@ threads of its parent's store, and waits for them forever.
     diff               the difference between two states
     feed               what commits changed, in pages, with cursors
     entity_history     one entity through time, and blame
+    vector_builder     makes the vectors of texts that wait for them, in commits of their own
+    vector_status      how far the vectors of a branch are, and filling them on request
     optimize           index builds and compaction on request
     retention          clean-up, repair and tags
     auto_cleanup       clean-up after commits, if the environment turns it on
@@ -67,6 +69,7 @@ from omnigraph.engine.read_requests import ReadEngine
 from omnigraph.engine.repair import RepairReport
 from omnigraph.engine.retention import CleanupReport, Tag
 from omnigraph.engine.snapshot import EntityKind, ExportFormatName, Snapshot
+from omnigraph.engine.vector_status import EmbedResult, VectorStatus
 from omnigraph.engine.write_results import (
     LoadResult,
     MergePlan,
@@ -94,6 +97,7 @@ __all__ = [
     "Commit",
     "DialectName",
     "Diff",
+    "EmbedResult",
     "EntityChange",
     "EntityKind",
     "EntityVersion",
@@ -120,6 +124,7 @@ __all__ = [
     "TableInfo",
     "Tag",
     "Text",
+    "VectorStatus",
     "create_graph",
     "open_graph",
 ]

@@ -29,6 +29,7 @@ from omnigraph.engine.load_dispatch import (
     LoadRequest,
     OnError,
     OnErrorName,
+    build_input_options,
     load_source,
 )
 from omnigraph.engine.read_requests import (
@@ -61,7 +62,7 @@ from omnigraph.query.entity_conditions import load_whole_catalog
 from omnigraph.query.query_settings import SettingValue
 from omnigraph.schema.migration import MigrationPlan
 from omnigraph.versioning import Stream
-from omnigraph.writers.inputs import Dialect, InputOptions, Progress
+from omnigraph.writers.inputs import Progress
 from omnigraph.writers.load_records import LoadMode
 from omnigraph.writers.schema_migration import plan_on_data
 
@@ -148,13 +149,7 @@ class Branch(BranchReads, BranchMerges, BranchMaintenance):
         """
         request = LoadRequest(
             mode=arguments.parse_choice(LoadMode, "mode", mode),
-            options=InputOptions(
-                dialect=arguments.parse_choice(Dialect, "dialect", dialect),
-                type=arguments.require_optional_text("type", type),
-                progress=progress,
-                is_patch=mode in (LoadMode.MERGE.value, LoadMode.PATCH.value),
-                patches_records=mode == LoadMode.PATCH.value,
-            ),
+            options=build_input_options(mode, dialect, type, progress),
             engine=arguments.parse_choice(LoadEngine, "engine", engine),
             on_error=arguments.parse_choice(OnError, "on_error", on_error),
             rejects=None if rejects is None else arguments.require_address(rejects),
@@ -214,6 +209,8 @@ class Branch(BranchReads, BranchMerges, BranchMaintenance):
 
     def _mutate(self, operation: MutationOperation, terms: Terms) -> MutationResult:
         written = write(self._session, self._stream, operation, terms)
+        if operation.fill is not None and operation.fill.pending and not terms.is_dry:
+            self._session.resources.vector_builder.consider(self._stream)
         nodes, edges = operation.count_affected(written)
         return MutationResult(
             branch=self.name,

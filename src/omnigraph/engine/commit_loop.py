@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from omnigraph.engine import arguments
@@ -211,7 +211,7 @@ def _write(
         with session.guard_reads(newer):
             prepared = operation.prepare(session.open_view(newer), request)
         session.authorize_write(operation.list_acts(stream.branch), prepared)
-        return prepared
+        return None if prepared is None else replace(prepared, after_fills=again)
 
     try:
         transaction = again(snapshot)

@@ -23,6 +23,7 @@ from omnigraph.bulk.bulk_sources import (
 from omnigraph.bulk.splits import GraphLocation, Stores, build_input_error
 from omnigraph.bulk.task_runner import LocalRunner, Runner, StageProgress
 from omnigraph.embedding.embedder import EmbedMode
+from omnigraph.engine import arguments
 from omnigraph.engine.commit import commit_of, counts_of
 from omnigraph.engine.commit_loop import SchemaChanged, Terms, WriteOutcome, write
 from omnigraph.engine.graph_session import Session
@@ -36,7 +37,7 @@ from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKind
 from omnigraph.storage.objects.source_files import S3, list_source_files
 from omnigraph.versioning import Stream, Transaction
-from omnigraph.writers.inputs import Dialect, InputOptions, InputSource, Text
+from omnigraph.writers.inputs import Dialect, InputOptions, InputSource, Progress, Text
 from omnigraph.writers.inputs.input_reader import find_table_reader
 from omnigraph.writers.inputs.record_tables import (
     WrongColumnError,
@@ -105,6 +106,19 @@ class LoadRequest:
         return is_asked or self.engine is LoadEngine.SPARK
 
 
+def build_input_options(
+    mode: str, dialect: str, type_name: str | None, progress: Progress | None
+) -> InputOptions:
+    """How the input of a load is read, as a caller says it."""
+    return InputOptions(
+        dialect=arguments.parse_choice(Dialect, "dialect", dialect),
+        type=arguments.require_optional_text("type", type_name),
+        progress=progress,
+        is_patch=mode in (LoadMode.MERGE.value, LoadMode.PATCH.value),
+        patches_records=mode == LoadMode.PATCH.value,
+    )
+
+
 def load_source(
     session: Session,
     stream: Stream,
@@ -136,6 +150,8 @@ def load_source(
         written = write(session, stream, operation, terms)
     finally:
         load.finish()
+    if request.embed is EmbedMode.LATER and not terms.is_dry:
+        resources.vector_builder.consider(stream)
     counts = operation.counts if operation.counts is not None and not written.is_repeated else None
     result = _build_result(session, stream, request, (written, terms), counts)
     if load.deleted and counts is not None:
@@ -198,6 +214,8 @@ def _load_locally(
         embed=request.embed,
     )
     written = write(session, stream, operation, terms)
+    if operation.fill is not None and operation.fill.pending and not terms.is_dry:
+        session.resources.vector_builder.consider(stream)
     # A record may hold the loads of others too, unless it was made by a request with a key.
     loaded = None if written.is_repeated else operation.loaded
     counts = None if loaded is None else (loaded.nodes, loaded.edges)

@@ -20,6 +20,7 @@ from omnigraph.embedding.vector_cache import VectorCache
 from omnigraph.engine.auto_cleanup import AutoCleanup, read_policy
 from omnigraph.engine.background import Background, TableThreads
 from omnigraph.engine.graph_caches import ArrayCache, CompiledQueryCache
+from omnigraph.engine.vector_builder import VectorBuilder
 from omnigraph.errors import CorruptObjectError, EmbeddingError, FormatTooNewError
 from omnigraph.execution.execution_context import Embedder
 from omnigraph.execution.executor import QueryExecutor
@@ -129,6 +130,9 @@ class Resources:
             self.publishers, self.background, self.schemas, storage.tables
         )
         self.auto_cleanup = self._create_auto_cleanup(read_policy(os.environ))
+        # A provider may take long: nothing else waits for it.
+        self.fills = Background()
+        self.vector_builder = VectorBuilder(self)
         self.candidate_ids = ArrayCache()
         self.users: weakref.WeakSet[object] = weakref.WeakSet()
 
@@ -150,6 +154,14 @@ class Resources:
         folder = find_cache_folder(os.environ)
         cache = None if folder is None else VectorCache(folder / "vectors")
         return TextVectors(to_batch_embedder(self.environment.embed), cache)
+
+    def find_failures(self, texts: list[str], dimension: int) -> dict[int, str]:
+        """Why the provider refused texts, by their places; nothing if there is no provider."""
+        try:
+            return self.texts.find_failures(texts, dimension)
+        except EmbeddingError:
+            # Without its settings, nothing is known of it.
+            return {}
 
     def create_collector(self) -> Collector:
         """What cleans the graph up."""
@@ -200,6 +212,7 @@ class Resources:
                 return
             if self._key is not None and self._shared.get(self._key) is self:
                 del self._shared[self._key]
+        self.fills.shutdown()
         self.background.shutdown()
         self.reads.sources.close()
         self._table_threads.shutdown(wait=False)

@@ -281,10 +281,19 @@ class Committer:
         met = self.find_first_conflict(footprint, state.transaction.snapshot.schema, newer)
         state = replace(state, head=head.snapshot)
         if met is not None:
-            return self._prepare_again(state, prepare_again, _build_conflict(state, *met))
+            again = prepare_again or self._find_repeat(state.transaction, newer)
+            return self._prepare_again(state, again, _build_conflict(state, *met))
         if any(isinstance(entry, Record) and entry.is_fence for entry in newer):
             return self._resume_after_fence(state, prepare_again)
         return state
+
+    def _find_repeat(self, write: Transaction, newer: list[LogEntry]) -> PrepareAgain | None:
+        """How a write is prepared again, if nothing met it but commits that filled vectors."""
+        others = [each for each in newer if not (isinstance(each, Record) and each.is_fill)]
+        if write.after_fills is None or len(others) == len(newer):
+            return None
+        met = self.find_first_conflict(write.full_footprint, write.snapshot.schema, others)
+        return write.after_fills if met is None else None
 
     def _resume_after_fence(
         self, state: _PreparedCommit, prepare_again: PrepareAgain | None

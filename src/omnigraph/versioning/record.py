@@ -130,6 +130,8 @@ class Signature:
 
 
 NO_SIGNATURE: Final = Signature()
+# The operations of commits that fill vectors and change nothing else.
+FILL_OPERATIONS: Final = "fill-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +185,12 @@ class Record:
     def ref(self) -> CommitRef:
         """Where this commit is."""
         return CommitRef(self.branch, self.stream, self.seq, self.commit)
+
+    @property
+    def is_fill(self) -> bool:
+        """Whether it does nothing but give texts the vectors that are made of them."""
+        operations = self.signature.operations
+        return bool(operations) and all(each.startswith(FILL_OPERATIONS) for each in operations)
 
     @property
     def is_maintenance(self) -> bool:

@@ -80,6 +80,8 @@ class Transaction:
     signature: Signature = NO_SIGNATURE
     members: int = 1
     is_fence: bool = False
+    # Prepares the write again where only commits that filled vectors met it.
+    after_fills: Callable[[Snapshot], Transaction | None] | None = None
 
     @property
     def full_footprint(self) -> dict[str, ReadSet]:

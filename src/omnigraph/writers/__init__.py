@@ -24,6 +24,7 @@ that breaks a rule of the schema is refused with its violations, and leaves no r
     graph_change       what a write does to each type, as data
     prepare            a change to a transaction, by the modules below
     vector_fill        the vectors of texts that are written: kept, cleared or filled
+    pending_vectors    which texts wait for a vector, and the commit that brings them
     existing_rows      which entities are committed, which end, and the edges at them
     key_cache          the ids of busy types in memory
     validate           the rules of the schema, on the state after the write

@@ -20,6 +20,7 @@ In the order of their use:
     entity_commands      `history`, `blame`
     blob_commands        `blob`
     index_commands       `optimize`, `index status`, `index build`
+    embed_command        `embed`, `embed status`
     retention_commands   `cleanup`, `repair`, `tag`
     pipeline_commands    `pipeline`
     operator_commands    `login`, `logout`, `profile`, `config`, `alias`

@@ -277,17 +277,14 @@ def mutate(  # noqa: PLR0913 — one parameter for each option
     """Run a query that inserts, updates or deletes, as one commit."""
     call = _find_stored_call(scope, source, ReadTarget(branch), bounds, expects_mutation=True)
     if call is not None:
-        if embed is not None:
-            raise typer.BadParameter("a stored query is embedded as its graph says: no --embed")
-        _require_no_stored_options(message, files, is_dry_run=is_dry_run)
+        _require_no_stored_options(message, files, embed, is_dry_run=is_dry_run)
         _show_stored_mutation(call, expected=expected, key=key, is_json=is_json)
         return
     parsed, params = source.parse(), source.read_parameters()
     if parsed.file.statement is not None:
         flags = (("--branch", branch), ("--if-commit", expected), ("--message", message))
         others = ("--key", key), ("--dry-run", is_dry_run or None), ("--rows", files.given)
-        more = (("--embed", embed), *bounds.list_flags())
-        require_no_query_options(source, *flags, *others, *more)
+        require_no_query_options(source, *flags, *others, ("--embed", embed), *bounds.list_flags())
         write_statement(scope, parsed.file.statement, is_json=is_json)
         return
     params = files.add_to(params, source.select_query(parsed.file))
@@ -316,7 +313,11 @@ def mutate(  # noqa: PLR0913 — one parameter for each option
     show(Mutated(result), is_json=is_json)
 
 
-def _require_no_stored_options(message: str | None, files: RowFiles, *, is_dry_run: bool) -> None:
+def _require_no_stored_options(
+    message: str | None, files: RowFiles, embed: str | None, *, is_dry_run: bool
+) -> None:
+    if embed is not None:
+        fail("a stored query takes no --embed", hint="its graph says when vectors are made")
     if message is not None or is_dry_run:
         fail("a stored query takes neither --message nor --dry-run")
     if files.given:

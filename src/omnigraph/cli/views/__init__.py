@@ -9,6 +9,7 @@ failures to standard error.
     change_views        diffs, change feeds, histories and blame
     merge_views         merges and their conflicts
     maintenance_views   clean-up, repair, tags and indexes
+    vector_views        how far the vectors of texts are
     pipeline_views      pipelines and their runs
     operator_views      profiles, and what the operator config decides
     progress_bars       bars on standard error while a long command runs
