@@ -96,6 +96,8 @@ class MergedType:
     theirs: SideType | None
     # Columns that are merged as one value: the ends of an edge, a text and the vector made of it.
     groups: tuple[tuple[str, ...], ...] = ()
+    # The vectors that are made of texts: they follow the side that the text comes from.
+    embedded: frozenset[str] = frozenset()
     # The columns of which a rule joins values that both sides changed.
     rules: Mapping[str, MergeRule] = field(default_factory=dict)
 
@@ -377,7 +379,8 @@ def _build_merged_schema(
         before, mine, other = (_build_side_type(places.get(key), shape) for places in sides)
         groups = tuple(_iter_groups(accepted, shape))
         rules = _index_merge_rules(accepted, shape)
-        types[key] = MergedType(key, shape, before, mine, other, groups, rules)
+        embedded = frozenset(_iter_embedded(accepted, shape))
+        types[key] = MergedType(key, shape, before, mine, other, groups, embedded, rules)
     is_ours = merge.schema.source == ours.source and accepted == ours.accepted
     return MergedSchema(
         source=merge.schema.source,
@@ -400,6 +403,11 @@ def _iter_groups(accepted: AcceptedSchema, shape: TableShape) -> Iterator[tuple[
             yield shape.columns[embed.source], column
     for members in type_.constraints.together:
         yield tuple(shape.columns[name] for name in members)
+
+
+def _iter_embedded(accepted: AcceptedSchema, shape: TableShape) -> Iterator[str]:
+    properties = table_types_of(accepted.catalog)[shape.type_key].properties
+    return (column for name, column in shape.columns.items() if properties[name].embed is not None)
 
 
 def _index_merge_rules(accepted: AcceptedSchema, shape: TableShape) -> dict[str, MergeRule]:

@@ -186,9 +186,7 @@ def mix_rows(type_: MergedType, rows: ThreeRows, places: Places) -> MixedRows:
     found = _compare_properties(type_.shape, rows)
     parts = []
     for columns in list_parts(type_):
-        is_ours, is_theirs, is_other = (
-            np.logical_or.reduce([found[name][number] for name in columns]) for number in range(3)
-        )
+        is_ours, is_theirs, is_other = _find_part_changes(type_, rows, columns, found)
         both = is_ours & is_theirs & is_other
         joinable = _find_joinable(type_, rows, columns[0], (is_ours & is_theirs, is_other))
         is_joined, joined = _join_column(type_, rows, columns[0], joinable)
@@ -206,6 +204,44 @@ def mix_rows(type_: MergedType, rows: ThreeRows, places: Places) -> MixedRows:
             )
         )
     return MixedRows(places, tuple(parts))
+
+
+def _find_part_changes(
+    type_: MergedType,
+    rows: ThreeRows,
+    columns: tuple[str, ...],
+    found: dict[str, tuple[Mask, Mask, Mask]],
+) -> tuple[Mask, Mask, Mask]:
+    """Where ours changed a part, where theirs did, and where both are different.
+
+    A vector follows the text that it is made of. Where both sides have the same text, one of their
+    vectors is taken, and is never a conflict.
+    """
+    vectors = [name for name in columns if name in type_.embedded]
+    others = [name for name in columns if name not in type_.embedded]
+    is_ours, is_theirs, is_other = _unite_changes(found, others or columns)
+    if not vectors or not others:
+        return is_ours, is_theirs, is_other
+    is_same = (is_ours == is_theirs) & ~(is_ours & is_other)
+    mine, other, differs = _unite_changes(found, vectors)
+    is_taken = other & ~mine
+    doubtful = np.flatnonzero(is_same & mine & other & differs)
+    if len(doubtful):
+        own = read_columns(rows.ours.select_rows(doubtful), type_.shape, vectors)
+        lacks = np.logical_or.reduce([to_numpy(own[name].is_null()) for name in vectors])
+        is_taken[doubtful] = lacks
+    is_ours = np.where(is_same, mine & ~is_taken, is_ours)
+    is_theirs = np.where(is_same, is_taken, is_theirs)
+    return is_ours, is_theirs, is_other
+
+
+def _unite_changes(
+    found: dict[str, tuple[Mask, Mask, Mask]], columns: Sequence[str]
+) -> tuple[Mask, Mask, Mask]:
+    ours, theirs, both = (
+        np.logical_or.reduce([found[name][number] for name in columns]) for number in range(3)
+    )
+    return ours, theirs, both
 
 
 def _find_joinable(

@@ -8,7 +8,7 @@ or is a conflict if entities are merged whole.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -159,8 +159,22 @@ def _mix_conflicts(
 ) -> MixedRows:
     is_mixed = is_conflict & rows.ours.is_there & rows.theirs.is_there
     if choices.by is MergeBy.ENTITY:
-        is_mixed = np.zeros_like(is_conflict)
+        is_mixed &= _find_filled(type_, rows, is_mixed)
     return mix_rows(type_, rows, np.flatnonzero(is_mixed))
+
+
+def _find_filled(type_: MergedType, rows: ThreeRows, is_asked: Mask) -> Mask:
+    """The entities of which one side changed nothing but vectors that are made of texts."""
+    found = np.zeros_like(is_asked)
+    places = np.flatnonzero(is_asked & rows.base.is_there)
+    if not type_.embedded or not len(places):
+        return found
+    kept = [field for field in type_.shape.schema if field.name not in type_.embedded]
+    light = replace(type_, shape=replace(type_.shape, schema=pa.schema(kept)))
+    own = rows.select_rows(places)
+    found[places] = ~compare_rows(light, own.base, own.ours)
+    found[places] |= ~compare_rows(light, own.base, own.theirs)
+    return found
 
 
 def _classify_conflicts(rows: ThreeRows, is_conflict: Mask) -> npt.NDArray[np.int8]:
