@@ -114,6 +114,7 @@ COMMANDS: Final = (
     Entry("cluster", "cluster_commands", "Manage graphs, queries, policies and pipelines as one."),
     Entry("graphs", "queries_commands", "List the graphs of a cluster or a server."),
     Entry("queries", "queries_commands", "Work with stored queries."),
+    Entry("dashboards", "queries_commands", "List the dashboards of a cluster."),
     Entry(
         "serve",
         "serve_command",

@@ -14,13 +14,14 @@ _NAME: Final = re.compile(_NAME_PATTERN, re.ASCII)
 _GRAPH_ID: Final = re.compile(_ID_PATTERN, re.ASCII)
 _ADDRESS: Final = re.compile(
     rf"(?:graph|schema)\.{_ID_PATTERN}|query\.{_ID_PATTERN}\.{_NAME_PATTERN}"
-    rf"|(?:policy|pipeline|provider\.embedding|provider\.source)\.{_NAME_PATTERN}",
+    rf"|(?:policy|pipeline|provider\.embedding|provider\.source|ui\.dashboard)\.{_NAME_PATTERN}",
     re.ASCII,
 )
 # Words that a server needs below `/graphs` itself.
 RESERVED_GRAPH_IDS: Final = frozenset({"policies", "queries", "cluster"})
 PROVIDER_PREFIX: Final = "provider.embedding."
 SOURCE_PREFIX: Final = "provider.source."
+DASHBOARD_PREFIX: Final = "ui.dashboard."
 # A name is a folder below the root, and file systems bound those.
 NAME_CHARS_MAX: Final = 128
 CLUSTER: Final = "cluster"
@@ -36,9 +37,14 @@ class Kind(StrEnum):
     PROVIDER = "embedding_provider"
     SOURCE = "source_provider"
     PIPELINE = "pipeline"
+    DASHBOARD = "dashboard"
 
 
-_PREFIXES: Final = {Kind.PROVIDER: PROVIDER_PREFIX, Kind.SOURCE: SOURCE_PREFIX}
+_PREFIXES: Final = {
+    Kind.PROVIDER: PROVIDER_PREFIX,
+    Kind.SOURCE: SOURCE_PREFIX,
+    Kind.DASHBOARD: DASHBOARD_PREFIX,
+}
 # The kinds whose addresses begin with their own names.
 _PLAIN_KINDS: Final = frozenset(Kind) - frozenset(_PREFIXES)
 

@@ -13,6 +13,7 @@ from omnigraph.clusters.cluster_config import FILE_NAME, read_root
 from omnigraph.clusters.cluster_findings import ClusterStopped
 from omnigraph.clusters.cluster_layout import build_payload_path
 from omnigraph.clusters.cluster_world import Site, open_site
+from omnigraph.clusters.dashboard import Dashboard, decode_dashboard
 from omnigraph.clusters.desired import digest_bytes
 from omnigraph.clusters.query_registry import StoredQuery, compile_named
 from omnigraph.clusters.revision import Revision
@@ -142,6 +143,21 @@ class Cluster:
         """The text of each stored query of a graph, as it was applied."""
         self._folder_of(graph_id)
         return {name: self.query_text(graph_id, name) for name in self._list_query_names(graph_id)}
+
+    def dashboards(self, graph_id: str) -> Mapping[str, Dashboard]:
+        """The dashboards of a graph, by name, as they were applied."""
+        self._folder_of(graph_id)
+        graph = build_address(Kind.GRAPH, graph_id)
+        names = sorted(
+            name_of(address)
+            for address, resource in self._revision.resources.items()
+            if kind_of(address) is Kind.DASHBOARD and resource.details.get("graph") == graph
+        )
+        return {name: self._read_dashboard(name) for name in names}
+
+    def _read_dashboard(self, name: str) -> Dashboard:
+        address = build_address(Kind.DASHBOARD, name)
+        return decode_dashboard(self._read_payload(address, Kind.DASHBOARD), file=address)
 
     def choose_policy(self, graph_id: str | None = None) -> tuple[str, Policy]:
         """The bundle that is asked about, with its name.

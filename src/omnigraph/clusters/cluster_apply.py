@@ -192,6 +192,9 @@ def _needs_any(change: Change, graphs: Collection[str | None], desired: Desired)
         return False
     if change.kind in (Kind.SCHEMA, Kind.QUERY):
         return graph_of(change.resource) in graphs
+    if change.kind is Kind.DASHBOARD:
+        shown = desired.resources[change.resource].details["graph"]
+        return any(f"graph.{graph}" == shown for graph in graphs)
     if change.kind is Kind.POLICY:
         bound = desired.resources[change.resource].details["applies_to"]
         return any(f"graph.{graph}" in bound for graph in graphs)

@@ -39,8 +39,10 @@ from omnigraph.clusters.cluster_schema import (
     PROVIDERS,
     RESERVED,
     STATE,
+    UI,
     VERSION,
 )
+from omnigraph.clusters.dashboard_files import DashboardFiles
 from omnigraph.clusters.desired import (
     Desired,
     Resource,
@@ -178,6 +180,7 @@ class _ConfigReader:
         self._read_providers(whole)
         self._read_graphs(whole)
         self._read_policies(whole)
+        self._read_dashboards(whole)
         broken = self._read_pipelines(whole, spark)
         found = (*map(convert_problem, self.problems.problems), *self.warnings.found)
         if self.problems.problems or root is None or ClusterFindings(list(found)).has_errors:
@@ -392,6 +395,21 @@ class _ConfigReader:
             resource = files.read(name, place, value)
             self.resources[resource.address] = resource
         files.warn_unbound()
+
+    def _read_dashboards(self, whole: Section) -> None:
+        if not whole.has_field("ui"):
+            return
+        section = read_section(whole.values["ui"], UI, self.problems)
+        files = DashboardFiles(
+            self.folder,
+            self.problems,
+            self.resources,
+            lambda graph_id: self.catalogs[graph_id](),
+        )
+        for name, place, node in self._iter_named(section.values["dashboards"]):
+            resource = files.read(name, place, node)
+            if resource is not None:
+                self.resources[resource.address] = resource
 
     def _read_pipelines(
         self, whole: Section, spark: LazySparkSession | None

@@ -28,12 +28,14 @@ _FOLDERS: Final = {
     Kind.SCHEMA: "schemas",
     Kind.POLICY: "policies",
     Kind.PIPELINE: "pipelines",
+    Kind.DASHBOARD: "dashboards",
 }
 _SUFFIXES: Final = {
     Kind.QUERY: "gq",
     Kind.SCHEMA: "pg",
     Kind.POLICY: "yaml",
     Kind.PIPELINE: "yaml",
+    Kind.DASHBOARD: "yaml",
 }
 
 
@@ -124,6 +126,7 @@ def _build_document(site: Site, revision: Revision) -> dict[str, Any]:  # Any: Y
     providers: dict[str, Any] = {}
     sources: dict[str, Any] = {}
     pipelines: dict[str, str] = {}
+    dashboards: dict[str, str] = {}
     for address, each in sorted(revision.resources.items()):
         kind, name = kind_of(address), name_of(address)
         match kind:
@@ -149,10 +152,18 @@ def _build_document(site: Site, revision: Revision) -> dict[str, Any]:  # Any: Y
                 sources[name] = dict(_require_detail(address, each, "source_profile", code))
             case Kind.PIPELINE:
                 pipelines[name] = _name_file(address, Kind.PIPELINE, each.digest)
+            case Kind.DASHBOARD:
+                dashboards[name] = _name_file(address, Kind.DASHBOARD, each.digest)
             case _:
                 pass
     services = _leave_out_empty({"embedding": providers, "source": sources})
-    optional = {"providers": services, "policies": policies, "pipelines": pipelines}
+    pages = _leave_out_empty({"dashboards": dashboards})
+    optional = {
+        "providers": services,
+        "policies": policies,
+        "pipelines": pipelines,
+        "ui": pages,
+    }
     document = {"version": 1, "storage": site.root, "graphs": graphs}
     return document | _leave_out_empty(optional)
 

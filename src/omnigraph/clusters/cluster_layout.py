@@ -31,6 +31,7 @@ _SUFFIXES: Final = {
     Kind.POLICY: "yaml",
     Kind.SCHEMA: "pg",
     Kind.PIPELINE: "pipeline.yaml",
+    Kind.DASHBOARD: "yaml",
 }
 _REVISION: Final = re.compile(rf"{STATE}/(\d{{20}})\.json")
 _GRAPH_URI: Final = re.compile(rf"(.+)/{GRAPHS}/[^/]+\.omni")

@@ -135,7 +135,8 @@ class Change:
             return "config_only"
         if self.kind is Kind.PIPELINE:
             return "data_plane_schedule"
-        return "catalog" if self.kind in (Kind.QUERY, Kind.POLICY) else "graph_definition"
+        is_text = self.kind in (Kind.QUERY, Kind.POLICY, Kind.DASHBOARD)
+        return "catalog" if is_text else "graph_definition"
 
     def _describe_approval(self) -> str:
         if not self.is_gated:
@@ -375,6 +376,9 @@ def _list_applied_dependencies(content: RevisionContent) -> list[tuple[str, str]
             found.append((address, f"graph.{graph_id}"))
         bound: list[Any] = each.details.get("applies_to", [])  # Any: JSON
         found += [(address, graph) for graph in bound if graph != "cluster"]
+        if kind_of(address) is Kind.DASHBOARD:
+            found.append((address, each.details["graph"]))
+            found += [(address, query) for query in each.details["queries"]]
         if kind_of(address) is Kind.PIPELINE:
             found += [(address, needed) for needed in list_needs(each.details)]
     return found

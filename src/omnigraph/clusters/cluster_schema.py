@@ -7,7 +7,7 @@ from typing import Final
 from omnigraph.config.yaml_reader import FieldKind, FieldSpec, SectionSchema
 
 VERSION: Final = 1
-RESERVED: Final = ("apply", "env_file", "embeddings", "ui", "aliases", "bindings")
+RESERVED: Final = ("apply", "env_file", "embeddings", "aliases", "bindings")
 _RESERVED_FIELDS: Final = tuple(
     FieldSpec(name, FieldKind.ANY, "Reserved for later versions.") for name in RESERVED
 )
@@ -24,6 +24,7 @@ CLUSTER: Final = SectionSchema(
         FieldSpec("graphs", FieldKind.NAMED, "The graphs by id."),
         FieldSpec("policies", FieldKind.NAMED, "The policy bundles by name."),
         FieldSpec("pipelines", FieldKind.NAMED, "The definitions of pipelines, files, by name."),
+        FieldSpec("ui", FieldKind.SECTION, "What the web interface shows."),
         *_RESERVED_FIELDS,
     ),
 )
@@ -84,4 +85,9 @@ POLICY: Final = SectionSchema(
         FieldSpec("file", FieldKind.TEXT, "The bundle, a YAML file.", True),
         FieldSpec("applies_to", FieldKind.TEXTS, "Graph ids, or `cluster`.", False, ()),
     ),
+)
+UI: Final = SectionSchema(
+    "ui",
+    "What the web interface shows.",
+    (FieldSpec("dashboards", FieldKind.NAMED, "The dashboards, files, by name."),),
 )

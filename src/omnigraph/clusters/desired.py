@@ -119,6 +119,9 @@ def _iter_dependencies(resources: Iterable[Resource]) -> Iterator[tuple[str, str
                     yield each.address, provider
             case Kind.PIPELINE:
                 yield from ((each.address, needed) for needed in list_needs(each.details))
+            case Kind.DASHBOARD:
+                yield each.address, each.details["graph"]
+                yield from ((each.address, query) for query in each.details["queries"])
             case Kind.PROVIDER | Kind.SOURCE:
                 pass
 

@@ -180,6 +180,16 @@ def _require_true(value: object, name: str) -> None:
         raise ValueError(f"{name} is not true")
 
 
+def _require_graph(value: object, name: str) -> None:
+    _require_graphs([value], name)
+
+
+def _require_queries(value: object, name: str) -> None:
+    for address in require_texts(value, name):
+        if not is_address(address) or kind_of(address) is not Kind.QUERY:
+            raise ValueError(f"{name} is not about stored queries")
+
+
 # What a revision may hold of a resource besides its digest.
 _DETAILS: Final[Mapping[str, Callable[[object, str], object]]] = {
     "applies_to": _require_targets,
@@ -194,4 +204,6 @@ _DETAILS: Final[Mapping[str, Callable[[object, str], object]]] = {
     "schedule": require_text,
     "overwrites": _require_true,
     "approval": require_text,
+    "graph": _require_graph,
+    "queries": _require_queries,
 }

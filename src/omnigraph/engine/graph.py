@@ -231,9 +231,12 @@ class Graph(GraphProposals):
         """Whether the policy names the stored queries that its actor may invoke."""
         return self._session.has_query_limits
 
-    def authorize(self, act: Act) -> None:
-        """Ask the policy about an act, for the layers above; a denial is a `PolicyDeniedError`."""
-        self._session.authorize(act)
+    def authorize(self, act: Act, types: Collection[str] = ()) -> None:
+        """Ask the policy about an act, on some types if it is about any, for the layers above.
+
+        A denial is a `PolicyDeniedError`.
+        """
+        self._session.authorize(act, types)
 
     @property
     def spark(self) -> GraphSpark:

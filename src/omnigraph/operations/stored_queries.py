@@ -6,7 +6,7 @@ A query that may not be called is as unknown as one that is not there: both are 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from omnigraph.errors import (
@@ -15,10 +15,12 @@ from omnigraph.errors import (
     StoredQueryNotFoundError,
 )
 from omnigraph.operations.graph_reads import require_read
+from omnigraph.policy.acts import Act, Action
 from omnigraph.versioning.record import MAIN_BRANCH
 from omnigraph.wire.wire_requests import ChangeRequest, QueryRequest
 
 if TYPE_CHECKING:
+    from omnigraph.clusters.dashboard import Dashboard
     from omnigraph.clusters.query_registry import StoredQuery
     from omnigraph.engine import Graph
     from omnigraph.wire.wire_requests import InvokeStoredQueryRequest
@@ -58,6 +60,36 @@ def list_catalogue(graph: Graph, catalogue: QueryCatalogue) -> JsonObject:
 def _may_invoke(graph: Graph, name: str) -> bool:
     try:
         graph.invoking(name)
+    except PolicyDeniedError:
+        return False
+    return True
+
+
+def list_dashboards(
+    graph: Graph, catalogue: QueryCatalogue, dashboards: Mapping[str, Dashboard]
+) -> JsonObject:
+    """The dashboards of a graph, with the panels that an actor may see: DashboardListOutput.
+
+    A panel is left out if the actor may not call its query, and a dashboard without any panel.
+    """
+    names = {each.query for found in dashboards.values() for each in found.panels}
+    allowed = {name for name in names if _may_read(graph, catalogue, name)}
+    shown = {
+        name: replace(found, panels=tuple(e for e in found.panels if e.query in allowed))
+        for name, found in sorted(dashboards.items())
+    }
+    listed = [{"name": name} | found.to_json() for name, found in shown.items() if found.panels]
+    return {"dashboards": listed}
+
+
+def _may_read(graph: Graph, catalogue: QueryCatalogue, name: str) -> bool:
+    """Whether an actor may call a stored query that reads main, and all types that it reads."""
+    stored = catalogue.queries.get(name)
+    if stored is None or stored.entry.is_mutation:
+        return False
+    try:
+        types = {use.type_name for use in stored.entry.descriptor.reads}
+        graph.invoking(name).authorize(Act(Action.READ, MAIN_BRANCH), types)
     except PolicyDeniedError:
         return False
     return True

@@ -183,6 +183,7 @@ def _serve_graph(
         served,
         gate=gate,
         queries=QueryCatalogue(queries),
+        dashboards=cluster.dashboards(name),
         policy_digest=cluster.policy_digest(name),
     )
 

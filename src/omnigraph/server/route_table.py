@@ -64,6 +64,7 @@ _BINDINGS: Final = {
     "cluster_getBlob": Binding(blob_routes.get_blob),
     "cluster_headBlob": Binding(blob_routes.describe_blob),
     "cluster_list_queries": Binding(stored_query_routes.list_queries, Lane.LOOP),
+    "cluster_listDashboards": Binding(stored_query_routes.list_dashboards),
     "cluster_invoke_query": Binding(resolve=stored_query_routes.bind_call),
     "cluster_invoke_query_if_graph_commit": Binding(
         resolve=stored_query_routes.bind_conditional_call

@@ -23,6 +23,7 @@ from omnigraph.server.exchange import RequestRefusedError
 from omnigraph.server.request_failures import refuse_for_now, refuse_unknown_graph
 
 if TYPE_CHECKING:
+    from omnigraph.clusters.dashboard import Dashboard
     from omnigraph.engine.gate import Gate
     from omnigraph.engine.graph_session import Session
     from omnigraph.operations.stored_queries import QueryCatalogue
@@ -100,6 +101,7 @@ class ServedGraph:
     session: Session
     gate: Gate | None
     queries: QueryCatalogue
+    dashboards: Mapping[str, Dashboard] = field(default_factory=dict)
     # Whether a cluster brings its schema into force, and nothing else may.
     is_managed: bool = False
     # The bundle that its gate was compiled from, and the provider that its graph was opened with.

@@ -26,6 +26,13 @@ def list_queries(call: Call) -> Answer:
     return answer_json(stored_queries.list_catalogue(call.open_graph(), call.target.queries))
 
 
+def list_dashboards(call: Call) -> Answer:
+    """The dashboards of a graph, with the panels that the actor may see."""
+    target = call.target
+    found = stored_queries.list_dashboards(call.open_graph(), target.queries, target.dashboards)
+    return answer_json(found)
+
+
 def bind_call(call: Call) -> Binding:
     """How a call of a stored query is served: as a read, or as a write."""
     refuse_condition(call)

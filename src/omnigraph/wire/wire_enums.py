@@ -89,3 +89,12 @@ class ChangeDiffRefusalReason(StrEnum):
     PARENTLESS_COMMIT = "parentless_commit"
     SCHEMA_BOUNDARY = "schema_boundary"
     UNKNOWN = "unknown"
+
+
+class ChartKind(StrEnum):
+    """How the rows of a panel are drawn."""
+
+    TABLE = "table"
+    NUMBER = "number"
+    BAR = "bar"
+    LINE = "line"

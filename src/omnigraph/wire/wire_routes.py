@@ -9,6 +9,7 @@ from typing import Final
 
 from omnigraph.wire import wire_answers as answers
 from omnigraph.wire import wire_changes as changes
+from omnigraph.wire import wire_cluster as clusters
 from omnigraph.wire import wire_pipelines as pipelines
 from omnigraph.wire import wire_proposals as proposals
 from omnigraph.wire import wire_requests as requests
@@ -140,6 +141,11 @@ def _list_stored_query_routes() -> Iterator[RouteSpec]:
     yield RouteSpec(
         "cluster_list_queries", "GET", "/queries", "queries", "The stored queries.",
         answers=(answers.QueriesCatalogOutput,),
+    )  # fmt: skip
+    yield RouteSpec(
+        "cluster_listDashboards", "GET", "/dashboards", "queries",
+        "The dashboards, with the panels whose queries the caller may call.",
+        answers=(clusters.DashboardListOutput,),
     )  # fmt: skip
     invoke = RouteSpec(
         "cluster_invoke_query", "POST", "/queries/{name}", "queries", "Run a stored query.",

@@ -78,7 +78,7 @@ HOSTILE = [
         ("version: 1", "version: 2", "unsupported_cluster_config_version"),
         ("graphs:", "grphs: {}\ngraphs:", "invalid_cluster_yaml"),
         ("graphs:", "metadata: {name: a, name: b}\ngraphs:", "duplicate_yaml_key"),
-        ("graphs:", "ui: {}\ngraphs:", "future_phase_field"),
+        ("graphs:", "bindings: {}\ngraphs:", "future_phase_field"),
         ("graphs:", "metadata: {name: '  '}\ngraphs:", "empty_metadata_name"),
         ("graphs:", "storage: 's3://'\ngraphs:", "invalid_storage_root"),
         ("graphs:", "state: {backend: other}\ngraphs:", "unsupported_state_backend"),

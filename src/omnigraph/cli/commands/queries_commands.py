@@ -1,4 +1,4 @@
-"""`omnigraph queries` and `omnigraph graphs`: what a cluster, or a file, offers."""
+"""`omnigraph queries`, `dashboards` and `graphs`: what a cluster, or a file, offers."""
 
 from __future__ import annotations
 
@@ -77,6 +77,10 @@ def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
     graphs = add_group(app, "graphs", "List the graphs of a cluster or a server.")
     register_command(graphs, Capability.CONTROL, takes=_LIST_FLAGS, names=("list",))(list_graphs)
+    boards = add_group(app, "dashboards", "List the dashboards of a cluster.")
+    register_command(boards, Capability.CONTROL, takes=CONTROL_FLAGS, names=("list",))(
+        list_dashboards
+    )
     below = add_group(app, "queries", "Work with stored queries.")
     register_command(below, Capability.CONTROL, takes=CONTROL_FLAGS, names=("list",))(list_queries)
     register_command(below, Capability.CONTROL, takes=CONTROL_FLAGS, names=("show",))(show_query)
@@ -94,6 +98,18 @@ def list_graphs(scope: Scope, is_json: JSON = False) -> None:
     documents = [{"id": name, "uri": uri} for name, uri in found.items()]
     lines = "\n".join(f"{name}\t{uri}" for name, uri in found.items())
     show(Fields({"graphs": documents}, lines), is_json=is_json)
+
+
+def list_dashboards(scope: Scope, is_json: JSON = False) -> None:
+    """List the dashboards of a graph with their panels, as they are applied."""
+    cluster = open_cluster(scope)
+    found = cluster.dashboards(_choose_graph(scope, cluster))
+    documents = [{"name": name} | each.to_json() for name, each in found.items()]
+    lines = []
+    for name, each in found.items():
+        lines.append(f"{name}: {each.title}")
+        lines += [f"    {panel.chart}  {panel.title}: {panel.query}" for panel in each.panels]
+    show(Fields({"dashboards": documents}, "\n".join(lines) or "no dashboards"), is_json=is_json)
 
 
 def list_queries(scope: Scope, source: QueryFileSource, is_json: JSON = False) -> None:
