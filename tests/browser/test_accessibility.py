@@ -25,6 +25,7 @@ PAGES: Final = (
     "/proposals/new?source=review",
     "/schema",
     "/stored",
+    "/dashboards",
     "/pipelines",
     "/upkeep",
 )

@@ -85,8 +85,7 @@ def refuse_agent(agent: Page) -> None:
 
 
 def discuss(agent: Page, steward: Page) -> None:
-    steward.keyboard.press("g")
-    steward.keyboard.press("r")
+    steward.goto("/ui/graphs/team/proposals")
     steward.get_by_role("link", name="Zoe joins the team").click()
     missing = steward.get_by_role("region", name="Missing requirements")
     expect(missing).to_contain_text("1 approval from 'stewards': there are 0")

@@ -40,6 +40,9 @@ export function createGraphApi(graph) {
       requestLines("POST", `${base}/proposals/${number}/diff`, { body, signal }),
     changeProposal: (number, verb, body) => post(`/proposals/${number}/${verb}`, body),
     listStoredQueries: (signal) => get("/queries", {}, signal),
+    listDashboards: (signal) => get("/dashboards", {}, signal),
+    readStored: (name, body, signal) =>
+      post(`/queries/${encodeURIComponent(name)}`, { ...body, expect_mutation: false }, signal),
     invoke: (name, body) => post(`/queries/${encodeURIComponent(name)}`, body),
     listIndexes: (branch, signal) => get("/indexes", { branch }, signal),
     listRuns: (signal) => get("/pipelines/runs", {}, signal),

@@ -14,6 +14,7 @@ const PATHS = {
   merge:
     "M4 5a1.500 1.500 0 1 0 0-3 1.500 1.500 0 0 0 0 3zM4 14a1.500 1.500 0 1 0 0-3 1.500 1.500 0 0 0 0 3zM12 10a1.500 1.500 0 1 0 0-3 1.500 1.500 0 0 0 0 3zM4 5v6M4 5c1 3 4 3.500 6.500 3.500",
   proposals: "M2 3h12v8H7l-3 3v-3H2zM5 6h6M5 8.500h4",
+  dashboards: "M2 14h12M4 14V8M8 14V3M12 14v-4",
   schema: "M2 2h5v4H2zM9 10h5v4H9zM4.500 6v6H9",
   stored: "M3 2h10v12H3zM6 5h4M6 8h4M6 11h2",
   upkeep: "M8 5v3l2 2M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12z",

@@ -78,6 +78,13 @@ export const PAGES = [
     load: () => import("./pages/stored_page.js"),
   },
   {
+    name: "dashboards",
+    title: "Dashboards",
+    icon: "dashboards",
+    key: "a",
+    load: () => import("./pages/dashboards_page.js"),
+  },
+  {
     name: "pipelines",
     title: "Pipelines",
     icon: "pipelines",
