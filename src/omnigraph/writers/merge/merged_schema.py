@@ -96,7 +96,7 @@ class MergedType:
     theirs: SideType | None
     # Columns that are merged as one value: the ends of an edge, a text and the vector made of it.
     groups: tuple[tuple[str, ...], ...] = ()
-    # The vectors that are made of texts: they follow the side that the text comes from.
+    # The vectors that models make of texts: they follow the side that the text comes from.
     embedded: frozenset[str] = frozenset()
     # The columns of which a rule joins values that both sides changed.
     rules: Mapping[str, MergeRule] = field(default_factory=dict)
@@ -407,7 +407,11 @@ def _iter_groups(accepted: AcceptedSchema, shape: TableShape) -> Iterator[tuple[
 
 def _iter_embedded(accepted: AcceptedSchema, shape: TableShape) -> Iterator[str]:
     properties = table_types_of(accepted.catalog)[shape.type_key].properties
-    return (column for name, column in shape.columns.items() if properties[name].embed is not None)
+    for name, column in shape.columns.items():
+        embed = properties[name].embed
+        # Without a model, a vector is what its author wrote, and one value with its text.
+        if embed is not None and embed.model is not None:
+            yield column
 
 
 def _index_merge_rules(accepted: AcceptedSchema, shape: TableShape) -> dict[str, MergeRule]:
