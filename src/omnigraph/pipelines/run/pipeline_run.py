@@ -28,7 +28,14 @@ from omnigraph.errors import (
     TooManyRejectedError,
 )
 from omnigraph.errors.base_error import raise_interruptions
-from omnigraph.pipelines.config.definition import Pipeline, SqlSource, Target
+from omnigraph.pipelines.config.definition import (
+    FeedSource,
+    KafkaSource,
+    Pipeline,
+    PostgresSource,
+    SqlSource,
+    Target,
+)
 from omnigraph.pipelines.config.secret_resolver import Resolver
 from omnigraph.pipelines.config.slot_references import bind_slot, find_interval, uses_slots
 from omnigraph.pipelines.ledger.rule_outcomes import RuleOutcome
@@ -71,6 +78,8 @@ if TYPE_CHECKING:
     from omnigraph.spark.spark_session import SparkOptions
 
 MANUAL = "manual"
+# Sources whose tasks read whole records, whatever a rule asks for: several rules share one reading.
+_WHOLE_SOURCES = (FeedSource, KafkaSource, PostgresSource)
 SCHEDULE = "schedule"
 
 
@@ -433,4 +442,15 @@ class _SlotRecords:
         with cancelled_if_left(spark), refusing_data(name):
             reading = open_source(source, found, spark, staging=staging, others=others)
             rows = self._held.enter_context(reading)
+            if isinstance(source, _WHOLE_SOURCES) and self._count_readers(name, all_) > 1:
+                rows = rows.persist()
+                self._held.callback(rows.unpersist)
         return OpenSource.from_records(name, source, found, rows)
+
+    def _count_readers(self, name: str, all_: SlotSources) -> int:
+        """How many rules read a source; a query over several sources may be one of them."""
+        first = next(iter(self._slot.source_states))
+        targets = self._running.pipeline.targets
+        rules = [rule.source or first for target in targets for rule in target.mapping.rules]
+        queries = (isinstance(each, SqlSource) for each, _ in all_.states.values())
+        return rules.count(name) + sum(queries)
