@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import methodcaller
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import omnigraph
+from guards.recording_gate import RecordingGate
 from omnigraph import (
     AsyncBranch,
     AsyncGraph,
@@ -104,6 +105,7 @@ GRAPH = {
     "spark": Row(lambda it: it.spark),
     "tag": Row(lambda it: it.tag("v2"), (Act(Action.BRANCH_CREATE, "main", "v2"),)),
     "tags": Row(lambda it: it.tags(), (read_graph,)),
+    "upgrade": Row(lambda it: it.upgrade(), (admin,)),
     "uri": Row(lambda it: it.uri),
 }
 
@@ -231,31 +233,6 @@ SPARK = {
 }
 # Not called here: it starts Spark, and reads nothing.
 SPARK_ONLY = {"session"}
-
-
-@dataclass
-class RecordingGate:
-    """Allows or denies everything, and keeps what it was asked."""
-
-    denies: bool
-    limits_types: bool = False
-    asked: list[Act] = field(default_factory=list)
-
-    def has_query_limits(self, actor: str | None) -> bool:
-        del actor
-        return False
-
-    def list_requirements(self, target: str) -> tuple[()]:
-        del target
-        return ()
-
-    def check(self, actor: str | None, act: Act) -> None:
-        self.asked.append(act)
-        if self.denies:
-            raise PolicyDeniedError("denied", actor=actor, action=act.action)
-
-    def check_some(self, actor: str | None, act: Act) -> None:
-        self.check(actor, act)
 
 
 _folders: list[Path] = []
