@@ -162,6 +162,11 @@ class CountedObjects:
         self.written.append(path)
         self.inner.put(path, data)
 
+    def replace(self, path: str, data: bytes) -> None:
+        """Replace an object."""
+        self.written.append(path)
+        self.inner.replace(path, data)
+
     def list(self, prefix: str, *, after: str | None = None) -> Iterator[Entry]:
         """The objects below a folder; each counts as read."""
         for entry in self.inner.list(prefix, after=after):

@@ -99,6 +99,7 @@ if TYPE_CHECKING:
         TableInfo,
         Tag,
         Text,
+        UpgradeReport,
     )
     from omnigraph.engine import create_graph as create
     from omnigraph.engine import open_graph as open  # noqa: A004
@@ -167,6 +168,7 @@ __all__ = [
     "TableInfo",
     "Tag",
     "Text",
+    "UpgradeReport",
     "__version__",
     "cluster",
     "connect",

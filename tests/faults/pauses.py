@@ -243,6 +243,9 @@ class StoppedLooks:
     def put(self, path: str, data: bytes) -> None:
         self._inner.put(path, data)
 
+    def replace(self, path: str, data: bytes) -> None:
+        self._inner.replace(path, data)
+
     def list(self, prefix: str, *, after: str | None = None) -> Iterator[Entry]:
         self._look("list", prefix)
         return self._inner.list(prefix, after=after)

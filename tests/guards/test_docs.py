@@ -85,7 +85,7 @@ LINES_MAX = {
     "CONTRIBUTING.md": 150,
     "docs/invariants.md": 150,
     "docs/glossary.md": 80,
-    "docs/storage-format.md": 250,
+    "docs/storage-format.md": 310,
 }
 PROSE_WIDTH_MAX = 100
 # Commands that start everything else, or that would start this test again.
@@ -313,8 +313,7 @@ def test_the_branch_of_the_format_page_is_one_that_was_deleted(tmp_path: Path) -
 def _stored(path: str, decoded: dict[str, Any]) -> bytes:
     """An object of the format page as a graph holds it."""
     if not path.endswith(".arrow"):
-        left_out = ("digest", "format")
-        fields = {name: value for name, value in decoded.items() if name not in left_out}
+        fields = {name: value for name, value in decoded.items() if name != "digest"}
         written = (
             encode_plain_fields(fields) if "/schemas/" in path else encode_fields(path, fields)
         )

@@ -108,6 +108,11 @@ COMMANDS: Final = (
         "retention_commands",
         "Look for foreign writes, stale derived objects, and damage; exit with 1 if any is left.",
     ),
+    Entry(
+        "upgrade",
+        "retention_commands",
+        "Bring a stored graph to the format of this program, in place; history and names stay.",
+    ),
     Entry("tag", "retention_commands", "Work with tags, which keep commits from being cleaned up."),
     Entry("pipeline", "pipeline_commands", "Load graphs from sources by definitions, on Spark."),
     Entry("policy", "policy_commands", "Check a policy bundle, and ask it who may do what."),

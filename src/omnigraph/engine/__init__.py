@@ -81,6 +81,7 @@ from omnigraph.engine.write_results import (
 from omnigraph.execution.optimizer.explain_plan import Explained
 from omnigraph.execution.query_budget import Cancellation
 from omnigraph.execution.result import Result
+from omnigraph.versioning.upgrade import UpgradeReport
 from omnigraph.writers.inputs import Text
 from omnigraph.writers.maintain import IndexState, IndexStatus
 
@@ -124,6 +125,7 @@ __all__ = [
     "TableInfo",
     "Tag",
     "Text",
+    "UpgradeReport",
     "VectorStatus",
     "create_graph",
     "open_graph",

@@ -41,9 +41,9 @@ from omnigraph.query.query_settings import SettingValue
 from omnigraph.schema.schema_shape import JsonObject
 from omnigraph.storage import require_exclusive_puts
 from omnigraph.storage.objects.disk_reserve import keep_reserve
-from omnigraph.versioning import MAIN, Log, Record, Signature, Stream
-from omnigraph.versioning import tags as tags_module
+from omnigraph.versioning import MAIN, Log, Record, Signature, Stream, tag_events
 from omnigraph.versioning.record import GENESIS_SEQ, MAIN_BRANCH
+from omnigraph.versioning.upgrade import UpgradeReport
 from omnigraph.writers.maintain import IndexStatus, list_index_status
 from omnigraph.writers.schema_migration import SchemaText, create_initial_tables
 
@@ -399,13 +399,18 @@ class Graph(GraphProposals):
         self._session.authorize(Act(Action.ADMIN))
         return repair(self._session, confirm=confirm, force=force)
 
+    def upgrade(self, *, dry_run: bool = False) -> UpgradeReport:
+        """Bring what is stored to the format of this program, in place; history and names stay."""
+        self._session.authorize(Act(Action.ADMIN))
+        return self._session.resources.upgrade(is_dry=dry_run)
+
     def tag(self, name: str, at: StateRef = MAIN_BRANCH) -> Tag:
         """Name a commit, which keeps it readable for good: the head of a branch, or any other."""
         arguments.require_text("name", name)
         find = partial(resolve, self._session, "at", at)
         tags = self._session.resources.branches.tags
 
-        def create(found: ResolvedRef) -> tags_module.Tag:
+        def create(found: ResolvedRef) -> tag_events.Tag:
             self._session.authorize(Act(Action.BRANCH_CREATE, found.at.stream.branch, name))
             return tags.create(name, at=found.at, actor=self.actor)
 

@@ -48,6 +48,7 @@ from omnigraph.versioning.gc.gc_roots import Policy
 from omnigraph.versioning.proposals import ProposalLog
 from omnigraph.versioning.record import GENESIS_SEQ
 from omnigraph.versioning.schema_store import Schemas
+from omnigraph.versioning.upgrade import UpgradeReport, upgrade_graph
 from omnigraph.writers.key_cache import KeyCache
 from omnigraph.writers.maintain import IndexBuilder
 from omnigraph.writers.vector_fill import VectorFill
@@ -172,6 +173,14 @@ class Resources:
             tracer=storage.reopen or (lambda: storage.tables),
             settings=self.committer.settings,
         )
+
+    def upgrade(self, *, is_dry: bool) -> UpgradeReport:
+        """Bring the graph to the current format."""
+        storage, now_us = self.storage, self.committer.settings.now_us
+        report = upgrade_graph(storage.objects, storage.tables, now_us=now_us, is_dry=is_dry)
+        # From now on, a record without a digest is damage for this process, too.
+        self.log.require_format()
+        return report
 
     def _create_auto_cleanup(self, policy: Policy | None) -> AutoCleanup | None:
         if policy is None:

@@ -10,7 +10,7 @@ from omnigraph.engine.graph_session import Session
 from omnigraph.errors import InvalidArgumentError
 from omnigraph.html_views import HtmlDocument
 from omnigraph.schema.schema_shape import JsonObject
-from omnigraph.versioning import tags
+from omnigraph.versioning import tag_events
 from omnigraph.versioning.gc.collector import Collected, Swept
 from omnigraph.versioning.gc.gc_roots import Policy
 from omnigraph.versioning.record import MAIN_BRANCH
@@ -144,7 +144,7 @@ def build_policy(keep: int | None, older_than: timedelta | float | None) -> Poli
     return Policy(keep, seconds)
 
 
-def tag_of(tag: tags.Tag) -> Tag:
+def tag_of(tag: tag_events.Tag) -> Tag:
     """A tag as programs see it."""
     ref = tag.snapshot.ref
     created_at = datetime_of(tag.created_at)

@@ -65,6 +65,7 @@
     ├── InDoubtError                  a commit may or may not have happened; carries its commit id
     ├── CorruptObjectError            a stored object cannot be read; carries its path
     ├── FormatTooNewError             an object was written by a newer program
+    ├── UnknownFeatureError           a graph has features that this program does not know
     ├── ClusterError                  a cluster cannot be used as it is applied; carries why
     ├── ConfigInvalidError            a configuration file has problems; carries them
     │   ├── PipelineInvalidError      a pipeline definition has problems
@@ -192,6 +193,7 @@ from omnigraph.errors.storage_errors import (
     StoredSchemaError,
     TagExistsError,
     TagNotFoundError,
+    UnknownFeatureError,
     UnsupportedPlatformError,
 )
 from omnigraph.errors.write_errors import (
@@ -305,6 +307,7 @@ __all__ = [
     "TooManyRejectedError",
     "TypeNotFoundError",
     "UncompiledValueError",
+    "UnknownFeatureError",
     "UnknownParameterError",
     "UnsupportedPlatformError",
     "UnusableKeyError",

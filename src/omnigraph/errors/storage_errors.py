@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from omnigraph.errors.base_error import OmnigraphError
 
 
@@ -239,3 +241,17 @@ class FormatTooNewError(OmnigraphError):
         self.path = path
         self.found = found
         self.known = known
+
+
+class UnknownFeatureError(OmnigraphError):
+    """A graph with features that this program does not know; `features` are their names."""
+
+    code = "unknown_feature"
+
+    def __init__(self, path: str, *, features: Sequence[str]) -> None:
+        super().__init__(
+            f"{path} names features that this program does not know: {', '.join(features)}",
+            hint="upgrade omnigraph to open this graph",
+        )
+        self.path = path
+        self.features = tuple(features)

@@ -14,6 +14,7 @@ any step needs no repair; no acknowledged commit is lost.
     commit_clock       times of commits, which rise along a branch
     record             commits, change sets and streams as data
     record_codec       records as bytes, and a cache of decoded ones
+    graph_format       the format of a whole graph: a number and the names of features
     json_fields        our JSON objects, with their format and digest checked
     change_sets        change sets that are too large for their record
     id_sets            sets of ids, small or large
@@ -23,6 +24,8 @@ any step needs no repair; no acknowledged commit is lost.
     ref_events         the append-only events of branch and tag names
     branches           names that stand for streams
     proposals          requests to merge a branch, as events and their fold
+    tag_events         tags as data, and the event that creates one
+    separate_tags      tags of graphs that were not upgraded, apart from branches
     tags               names for commits, which retain them
     retention_roots    what retains a commit, and leases while another commit is made from it
     first_parents      the first-parent line of a commit
@@ -32,6 +35,7 @@ any step needs no repair; no acknowledged commit is lost.
     auto_compaction    joins small fragments after commits
     retention_floors   how far back the commits of a branch can be read
     sweeps             which files a collector may be removing
+    upgrade            brings a graph of an older format to the current one
     gc                 releases old commits and removes what nothing refers to
 """
 

@@ -45,7 +45,7 @@ from omnigraph.versioning.footprint import (
     FootprintConflict,
     find_conflict,
 )
-from omnigraph.versioning.json_fields import encode_fields
+from omnigraph.versioning.graph_format import CURRENT, encode_format
 from omnigraph.versioning.log import WHOLE_PINS_MAX, Log
 from omnigraph.versioning.log_snapshot import Head, Snapshot
 from omnigraph.versioning.puts import Puts, pause_after
@@ -194,7 +194,7 @@ class Committer:
         """Create the graph: its genesis record. Of two creators one wins."""
         # A crash between the two puts leaves a format and no graph; creating it again succeeds.
         with suppress(StorageUnknownError):
-            self.log.objects.put_new(layout.FORMAT, encode_fields(layout.FORMAT, {}))
+            self.log.objects.put_new(layout.FORMAT, encode_format(CURRENT))
         self.log.require_format()
         now = self._clock.stamp(None).created_at
         record = Record(

@@ -1,7 +1,8 @@
 """Reads stored JSON objects: unknown fields are ignored, a wrong one is named with its path.
 
 An object begins with the digest of its path and of all that follows, so that flipped bits and
-objects that changed places are found before anything is believed. Older objects have none.
+objects that changed places are found before anything is believed. Objects of graphs that were not
+upgraded may have none.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import Final, NoReturn
 from omnigraph.errors import CorruptObjectError, FormatTooNewError, InvalidArgumentError
 from omnigraph.storage.objects.digests import digest_of
 
-# Written into every object of ours; a higher number is refused, so that an old program never
-# misreads a new graph.
+# The format of one object, written into each of ours; a higher number is refused, so that an
+# old program never misreads a new object. That of the whole graph is in `graph_format`.
 FORMAT: Final = 1
 _SEALED: Final = re.compile(rb'\{"digest":"(xxh3:[0-9a-f]{16})",')
 # How objects began before they had digests, and how those begin whose name is their digest.
@@ -105,7 +106,7 @@ class Fields:
         raise CorruptObjectError(self._path, reason, hint=_HINT)
 
 
-def decode_fields(path: str, data: bytes) -> Fields:
+def decode_fields(path: str, data: bytes, *, known: int = FORMAT) -> Fields:
     """The fields of a stored object of ours, after its digest and its format were compared."""
     try:
         fields = Fields(path, json.loads(data))
@@ -117,8 +118,8 @@ def decode_fields(path: str, data: bytes) -> Fields:
     if sealed is None and _PLAIN.match(data) is None:
         fields.raise_corrupt("it begins with neither a digest nor a format")
     found = fields.get_integer("format")
-    if found > FORMAT:
-        raise FormatTooNewError(path, found=found, known=FORMAT)
+    if found > known:
+        raise FormatTooNewError(path, found=found, known=known)
     return fields
 
 
@@ -133,6 +134,26 @@ def encode_plain_fields(fields: Mapping[str, object]) -> bytes:
     kept = {name: value for name, value in fields.items() if not _is_empty_value(value)}
     document = {"format": FORMAT, **kept}
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def seal_bytes(path: str, data: bytes) -> bytes:
+    """The bytes of an object that was written without a digest, with one in front."""
+    found = _PLAIN.match(data)
+    if found is None:
+        raise CorruptObjectError(path, "it begins with neither a digest nor a format", hint=_HINT)
+    rest = data[data.index(b"{") + 1 :]
+    return b'{"digest":"%s",' % _compute_digest(path, rest).encode() + rest
+
+
+def has_digest(data: bytes) -> bool:
+    """Whether an object begins with a digest."""
+    return _SEALED.match(data) is not None
+
+
+def require_digest(path: str, data: bytes) -> None:
+    """Refuse an object without a digest, in a graph that says that all of its objects have one."""
+    if not has_digest(data):
+        raise CorruptObjectError(path, "it has no digest", hint=_HINT)
 
 
 def _compute_digest(path: str, rest: bytes) -> str:

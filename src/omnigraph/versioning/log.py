@@ -33,7 +33,8 @@ from omnigraph.lru_cache import LruCache
 from omnigraph.storage.objects import layout
 from omnigraph.storage.objects.object_store import Objects
 from omnigraph.versioning.first_parents import find_last_gap
-from omnigraph.versioning.json_fields import decode_fields, encode_fields
+from omnigraph.versioning.graph_format import DIGESTS, read_format
+from omnigraph.versioning.json_fields import decode_fields, encode_fields, require_digest
 from omnigraph.versioning.log_snapshot import (
     Head,
     Snapshot,
@@ -91,6 +92,7 @@ class Log:
         # Whether to look for a newer entry asks a server.
         self.is_remote = objects.uri.startswith("s3://")
         self._hint_every = REMOTE_HINT_EVERY if self.is_remote else 1
+        self.must_have_digests = False  # known of a graph that was opened
         self._lock = threading.Lock()
         self._entries = EntryCache()
         self._heads: LruCache[str, Head] = LruCache(CACHED_HEADS_MAX)
@@ -108,11 +110,11 @@ class Log:
             raise GraphNotFoundError(self.objects.uri)
 
     def require_format(self) -> None:
-        """Refuse an address that was never used, and a format this program cannot read."""
-        data = self.objects.get(layout.FORMAT)
-        if data is None:
+        """Refuse an address that was never used, and a format or a feature that is not known."""
+        found = read_format(self.objects)
+        if found is None:
             raise GraphNotFoundError(self.objects.uri)
-        decode_fields(layout.FORMAT, data)
+        self.must_have_digests = DIGESTS in found.features
 
     def append(self, entry: LogEntry) -> PutOutcome:
         """Put an entry at its place. For `transaction` alone."""
@@ -221,6 +223,8 @@ class Log:
         if data is None:
             return None
         entry = decode_entry(stream, seq, data)
+        if self.must_have_digests:
+            require_digest(layout.build_record_path(stream, seq), data)
         self._entries.keep_end(entry, data)
         return self._entries.keep(entry, len(data))
 

@@ -110,6 +110,29 @@ def decode_ref(fields: Fields) -> CommitRef:
     )
 
 
+def decode_change(fields: Fields) -> ChangeSet:
+    """A change set as a record holds it."""
+    if fields.get_flag("maint"):
+        return Maintenance()
+    if fields.has_field("bulk"):
+        bulk = fields.get_child("bulk")
+        return Bulk(bulk.get_texts("files"), bulk.get_integer("rows"), bulk.get_flag("replaces"))
+    if fields.has_field("file"):
+        return Spilled(
+            file=fields.get_text("file"),
+            inserted=fields.get_integer("n_ins", 0),
+            updated=fields.get_integer("n_upd", 0),
+            deleted=fields.get_integer("n_del", 0),
+            digest=fields.get_optional_text("digest"),
+        )
+    return Changed(
+        inserted=IdSet(fields.get_texts("ins")),
+        updated=IdSet(fields.get_texts("upd")),
+        deleted=IdSet(fields.get_texts("del")),
+        marks=IdSet(fields.get_texts("marks")) if fields.has_field("marks") else None,
+    )
+
+
 def _encode_record(record: Record) -> dict[str, object]:
     signature = record.signature
     return {
@@ -153,7 +176,7 @@ def _decode_record(fields: Fields, stream: str, seq: int) -> Record:
         is_whole=not fields.get_flag("partial"),
         is_fence=fields.get_flag("fence"),
         changes={
-            key: _decode_change(item)
+            key: decode_change(item)
             for key, item in fields.get_child_or_empty("changes").iter_children()
         },
         signature=Signature(
@@ -233,28 +256,6 @@ def _encode_change(change: ChangeSet) -> dict[str, object]:
             return {"maint": True}
         case _:
             assert_never(change)
-
-
-def _decode_change(fields: Fields) -> ChangeSet:
-    if fields.get_flag("maint"):
-        return Maintenance()
-    if fields.has_field("bulk"):
-        bulk = fields.get_child("bulk")
-        return Bulk(bulk.get_texts("files"), bulk.get_integer("rows"), bulk.get_flag("replaces"))
-    if fields.has_field("file"):
-        return Spilled(
-            file=fields.get_text("file"),
-            inserted=fields.get_integer("n_ins", 0),
-            updated=fields.get_integer("n_upd", 0),
-            deleted=fields.get_integer("n_del", 0),
-            digest=fields.get_optional_text("digest"),
-        )
-    return Changed(
-        inserted=IdSet(fields.get_texts("ins")),
-        updated=IdSet(fields.get_texts("upd")),
-        deleted=IdSet(fields.get_texts("del")),
-        marks=IdSet(fields.get_texts("marks")) if fields.has_field("marks") else None,
-    )
 
 
 class EntryCache:

@@ -36,7 +36,8 @@ from omnigraph.versioning.log_snapshot import Snapshot
 from omnigraph.versioning.record import CommitRef, Stream
 from omnigraph.versioning.ref_events import RefEvents, put_event
 from omnigraph.versioning.retention_floors import Floors
-from omnigraph.versioning.tags import NewName, Tag, Tags, build_tag_event, decode_tag
+from omnigraph.versioning.tag_events import Tag, build_tag_event, decode_tag
+from omnigraph.versioning.tags import NewName, Tags
 from omnigraph.versioning.transaction import Retained
 
 _SECOND: Final = 1_000_000

@@ -22,6 +22,7 @@ from omnigraph.versioning import (
     change_sets,
     compact,
 )
+from omnigraph.versioning.json_fields import seal_bytes
 from places import copy_of
 from unit.writers.plain_graph import PlainGraph, created, opened, rows_of, type_key
 
@@ -125,7 +126,7 @@ class Damaged:
         return self._objects.get(path) is not None
 
     def write(self, path: str, data: bytes | Mapping[str, Any]) -> None:
-        self._objects.put(path, data if isinstance(data, bytes) else json.dumps(data).encode())
+        self._objects.put(path, data if isinstance(data, bytes) else _encode(path, data))
 
     def bytes_of(self, path: str) -> bytes:
         data = self._objects.get(path)
@@ -182,3 +183,9 @@ def found(damaged: Damaged, commits_max: int | None = 0) -> list[str]:
 def found_everywhere(damaged: Damaged) -> list[str]:
     """Every problem with its kind, with the contents of all commits compared."""
     return found(damaged, commits_max=None)
+
+
+def _encode(path: str, document: Mapping[str, Any]) -> bytes:
+    """A document with a digest that fits, unless it is one that is named by its own."""
+    data = json.dumps(document).encode()
+    return seal_bytes(path, data) if layout.has_digest_inside(path) else data

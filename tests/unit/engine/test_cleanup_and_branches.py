@@ -224,6 +224,9 @@ class LettingGo:
     def put(self, path: str, data: bytes) -> None:
         self._inner.put(path, data)
 
+    def replace(self, path: str, data: bytes) -> None:
+        self._inner.replace(path, data)
+
     def list(self, prefix: str, *, after: str | None = None) -> Iterable[Entry]:
         return self._inner.list(prefix, after=after)
 

@@ -45,6 +45,9 @@ class CountingObjects:
     def put(self, path: str, data: bytes) -> None:
         self._objects.put(path, data)
 
+    def replace(self, path: str, data: bytes) -> None:
+        self._objects.replace(path, data)
+
     def delete(self, paths: Iterable[str]) -> None:
         self._objects.delete(paths)
 

@@ -123,7 +123,7 @@ def setting(**fields: Any) -> Callable[[dict[str, Any]], None]:
 def test_the_format_of_the_graph_is_checked(damaged: Damaged) -> None:
     damaged.edit(layout.FORMAT, newer)
     assert found(damaged) == [
-        f"format: {layout.FORMAT}: {layout.FORMAT} has format 99; this program reads up to 1"
+        f"format: {layout.FORMAT}: {layout.FORMAT} has format 99; this program reads up to 2"
     ]
     damaged.write(layout.FORMAT, b"{")
     assert found(damaged) == [f"format: {layout.FORMAT}: is not JSON (1 bytes)"]

@@ -97,7 +97,7 @@ class Counted:
 
     def __init__(self, inner: Objects) -> None:
         self.uri = inner.uri
-        self.put_new, self.put = inner.put_new, inner.put
+        self.put_new, self.put, self.replace = inner.put_new, inner.put, inner.replace
         self.get, self.get_range, self.delete = inner.get, inner.get_range, inner.delete
         self._list = inner.list
         self.listed = 0

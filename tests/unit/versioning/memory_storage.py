@@ -45,6 +45,10 @@ class MemoryObjects:
         self.calls.append(("put", path))
         self.data[path] = data
 
+    def replace(self, path: str, data: bytes) -> None:
+        self.calls.append(("replace", path))
+        self.data[path] = data
+
     def list(self, prefix: str, *, after: str | None = None) -> Iterator[Entry]:
         self.calls.append(("list", prefix))
         folder = prefix.removesuffix("/") + "/"

@@ -47,6 +47,9 @@ class LossyStore:
     def put(self, path: str, data: bytes) -> None:
         self._inner.put(path, data)
 
+    def replace(self, path: str, data: bytes) -> None:
+        self._inner.replace(path, data)
+
     def list(self, prefix: str, *, after: str | None = None) -> Iterator[Entry]:
         return self._inner.list(prefix, after=after)
 

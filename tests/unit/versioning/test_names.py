@@ -19,8 +19,9 @@ from omnigraph.errors import (
 )
 from omnigraph.storage.objects import layout
 from omnigraph.storage.objects.object_store import Objects
+from omnigraph.versioning.graph_format import GraphFormat, encode_format
 from omnigraph.versioning.ref_events import put_event
-from omnigraph.versioning.tags import Tag, build_tag_event
+from omnigraph.versioning.tag_events import Tag, build_tag_event
 from unit.versioning.small_graph import SmallGraph
 
 # Its lease, its announcement and its event.
@@ -91,6 +92,7 @@ def test_a_tag_and_a_branch_do_not_share_a_name_while_both_are_there(
 def _put_apart(graph: SmallGraph, tag: Tag) -> None:
     """Put a tag as earlier programs did: with events that branches do not share."""
     event = build_tag_event(tag)
+    graph.objects.put(layout.FORMAT, encode_format(GraphFormat(1)))
     assert put_event(graph.objects, layout.build_tag_event_path(tag.name, 1), event, what="a tag")
 
 

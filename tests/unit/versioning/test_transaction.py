@@ -444,8 +444,8 @@ def test_a_creation_that_died_after_its_format_can_be_repeated() -> None:
 
 def test_a_graph_of_a_newer_program_is_not_overwritten() -> None:
     graph = memory_graph()
-    graph.objects.put(layout.FORMAT, b'{"format":2}')
-    with pytest.raises(Exception, match="has format 2"):
+    graph.objects.put(layout.FORMAT, b'{"format":3}')
+    with pytest.raises(Exception, match="has format 3"):
         graph.reopened().committer.create_graph(schema="sha256:a", pins={})
 
 

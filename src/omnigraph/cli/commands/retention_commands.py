@@ -1,4 +1,4 @@
-"""Verbs that keep a graph healthy: `cleanup`, `repair`, and `tag`."""
+"""Verbs that keep a graph healthy: `cleanup`, `repair`, `upgrade`, and `tag`."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ from omnigraph.cli.shared_options import (
     POSITIONAL_URI,
 )
 from omnigraph.cli.views.answer_views import Fields, show
-from omnigraph.cli.views.maintenance_views import Cleaned, Repaired, Tagged, TagList
+from omnigraph.cli.views.maintenance_views import Cleaned, Repaired, Tagged, TagList, Upgraded
 from omnigraph.durations import format_duration, parse_duration
 from omnigraph.error_codes import ErrorCode
 
 _UNSURE = "what was removed is gone, the rest can go next time; run it again"
+_UNSURE_UPGRADE = "the graph reads as before; run it again, and it goes on"
 _UNSURE_TAG = "look at `omnigraph tag list` to see whether it happened"
 _NAME = Annotated[str, typer.Argument(metavar="NAME", help="The tag.")]
 
@@ -99,6 +100,7 @@ def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
     register_command(app, Capability.DIRECT, takes=STORAGE_FLAGS)(cleanup)
     register_command(app, Capability.DIRECT, takes=STORAGE_FLAGS)(repair)
+    register_command(app, Capability.DIRECT, takes=STORAGE_FLAGS)(upgrade)
     below = add_group(app, "tag", "Work with tags, which keep commits from being cleaned up.")
     register_command(below, Capability.DATA, takes=WRITE_FLAGS)(create)
     register_command(below, Capability.DATA, takes=READ_FLAGS, names=("list",))(list_)
@@ -163,6 +165,24 @@ def repair(
     show(Repaired(address, report), is_json=is_json, failure=failure)
     if failure:
         raise typer.Exit(FAILED)
+
+
+def upgrade(
+    scope: Scope,
+    uri: POSITIONAL_URI = None,
+    is_dry_run: DRY_RUN = False,
+    is_json: JSON = False,
+) -> None:
+    """Bring a stored graph to the format of this program, in place; history and names stay.
+
+    Readers and writers of this program may work meanwhile. Older programs refuse the graph after.
+    """
+    address = scope.resolve_address(uri)
+    if not is_dry_run:
+        echo_write(scope, "upgrade", address)
+    with open_graph(scope, address) as graph, handle_interrupts(lambda: _UNSURE_UPGRADE):
+        report = graph.upgrade(dry_run=is_dry_run)
+    show(Upgraded(address, report), is_json=is_json)
 
 
 def _require_one(is_real: bool, is_dry_run: bool) -> None:

@@ -1,4 +1,4 @@
-"""Answers about clean-up, repair and tags."""
+"""Answers about clean-up, repair, upgrades and tags."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from omnigraph.cli.views.output_streams import align_columns, format_count
 from omnigraph.durations import format_duration
 
 if TYPE_CHECKING:
-    from omnigraph.engine import CleanupReport, RepairReport, Tag
+    from omnigraph.engine import CleanupReport, RepairReport, Tag, UpgradeReport
     from omnigraph.engine.repair import BrokenBranch
 
 if TYPE_CHECKING:
@@ -119,6 +119,38 @@ class Repaired:
             f"  `omnigraph branch create rescued --uri {self.uri} --from {broken.whole_commit}`"
             " starts a branch there"
         )
+
+
+# What the steps of an upgrade change, in words.
+_UPGRADE_STEPS: Final = {
+    "move_tags": ("tag", "joined the events of branches"),
+    "add_digests": ("object", "got digests"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Upgraded:
+    """What an upgrade changed, or would change."""
+
+    uri: str
+    report: UpgradeReport
+
+    def to_json(self) -> JsonObject:
+        """The document of `upgrade`."""
+        return {**self.report.to_json(), "uri": self.uri}
+
+    def to_lines(self) -> Iterator[str]:
+        """A line per step, then from which format to which one."""
+        report = self.report
+        if not report.is_needed:
+            yield f"{self.uri} has format {report.target.number}, the current one"
+            return
+        for step in report.steps:
+            noun, change = _UPGRADE_STEPS[step.name]
+            yield f"{format_count(step.changed, noun)}: {change}"
+        verb = "would go" if report.is_dry else "went"
+        numbers = f"from format {report.source.number} to {report.target.number}"
+        yield f"{self.uri} {verb} {numbers}: {', '.join(sorted(report.target.features))}"
 
 
 @dataclass(frozen=True, slots=True)

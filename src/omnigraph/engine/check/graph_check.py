@@ -27,7 +27,7 @@ from omnigraph.versioning.log_snapshot import Snapshot
 from omnigraph.versioning.proposals import ProposalLog
 from omnigraph.versioning.record import Stream
 from omnigraph.versioning.retention_floors import Floors
-from omnigraph.versioning.tags import Tag
+from omnigraph.versioning.tag_events import Tag
 
 # Comparing a commit with its change sets reads its tables, so by default only so many are compared.
 COMMITS_MAX: Final = 100
@@ -174,13 +174,14 @@ class WalkedGraph:
 
 def walk_graph(objects: Objects, tables: Tables, problems: Problems) -> WalkedGraph:
     """Read all records and schemas of a graph, and report what does not fit."""
-    problems.attempt("format", layout.FORMAT, Log(objects).require_format)
+    log = Log(objects)
+    problems.attempt("format", layout.FORMAT, log.require_format)
     roots = _read_roots(objects, tables, problems)
     report_nameless_streams(objects, problems)
     _check_proposals(objects, problems)
     schemas = SchemaCheck(objects, problems)
     lines = list_needed_streams(roots.streams, roots.floors)
-    walker = StreamCheck(objects, schemas, problems, lines)
+    walker = StreamCheck(objects, schemas, problems, lines, must_have_digests=log.must_have_digests)
     return WalkedGraph(roots, schemas, {line.stream.id: walker.walk(line) for line in lines})
 
 

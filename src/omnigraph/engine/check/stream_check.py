@@ -19,7 +19,7 @@ from omnigraph.storage.objects import layout
 from omnigraph.storage.objects.object_store import Objects
 from omnigraph.storage.tables.pins import Pin
 from omnigraph.versioning.commit_clock import AHEAD_S_MAX
-from omnigraph.versioning.json_fields import decode_fields
+from omnigraph.versioning.json_fields import decode_fields, require_digest
 from omnigraph.versioning.log_snapshot import Snapshot, decode_checkpoint, snapshot_of
 from omnigraph.versioning.record import (
     GENESIS_SEQ,
@@ -111,8 +111,11 @@ class StreamCheck:
         schemas: SchemaCheck,
         problems: Problems,
         lines: Iterable[CheckedStream],
+        *,
+        must_have_digests: bool,
     ) -> None:
         self._objects = objects
+        self._must_have_digests = must_have_digests
         self._schemas = schemas
         self._problems = problems
         self._lines = {line.stream.id: line for line in lines}
@@ -241,7 +244,10 @@ class StreamCheck:
             data = self._objects.get(path)
             if data is None:
                 return CorruptObjectError(path, _ABSENT)
-            return decode_entry(stream.id, seq, data)
+            entry = decode_entry(stream.id, seq, data)
+            if self._must_have_digests:
+                require_digest(path, data)
+            return entry
         except OmnigraphError as error:
             if is_interrupt(error):
                 raise

@@ -30,6 +30,7 @@ _TABLE_READS = frozenset(
     {
         "open",
         "list_references",
+        "compute_manifest_digest",
         "read_linear_history",
         "plan_compaction",
         "cut_indexes",
@@ -166,6 +167,10 @@ class FaultyObjects:
     def put(self, path: str, data: bytes) -> None:
         """Create or replace an object, as a step."""
         self._steps.take("put", path, lambda: self._inner.put(path, data))
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Replace an object, as a step."""
+        self._steps.take("replace", path, lambda: self._inner.replace(path, data))
 
     def list(self, prefix: str, *, after: str | None = None) -> Iterator[Entry]:
         """Every object below a folder."""

@@ -3,7 +3,7 @@
     __manifest/format.json                            the format of the graph, created first
     __manifest/branches/{name}/{generation:06}.json   what happened to the name of a branch or a tag
     __manifest/branches/{name}/{generation:06}.tag    the event of this number may create a tag
-    __manifest/tags/{tag}/{generation:06}.json        tags of graphs that kept them apart: only read
+    __manifest/tags/{tag}/{generation:06}.json        tags of graphs of format 1: only read
     __manifest/holds/{id}.json                        what a merge keeps while it runs
     __manifest/{stream}/{seq:020}.json                records, the commits of one branch
     __manifest/{stream}/checkpoints/{seq:020}.json    the fold of the records up to seq (derived)
@@ -252,6 +252,28 @@ def parse_sweep_path(path: str) -> int | None:
     """The number of a sweep's path, or None for any other path."""
     found = _SWEEP.fullmatch(path)
     return int(found[1]) if found else None
+
+
+def has_digest_inside(path: str) -> bool:
+    """Whether a path of the manifest folder is that of a lasting object that begins with a digest.
+
+    Schemas are named by theirs, and records have those of change sets. Hints, leases and notes are
+    soon replaced or removed.
+    """
+    parsers = (
+        parse_record_path,
+        parse_checkpoint_path,
+        parse_ref_event_path,
+        parse_tag_announcement_path,
+        parse_floor_path,
+        parse_sweep_path,
+    )
+    return path == FORMAT or any(parse(path) is not None for parse in parsers)
+
+
+def find_first_path(path: str) -> str:
+    """The path that an object was created at, which its digest covers: floors are moved."""
+    return path.replace("/past_floors/", "/floors/")
 
 
 def is_of_table(path: str) -> bool:

@@ -132,6 +132,14 @@ class LocalObjects:
         target = self._target_of(path)
         self._publish_file("put", target, data, self._system.replace, is_synced=False)
 
+    def replace(self, path: str, data: bytes) -> None:
+        """Replace an object whole, durably."""
+        target = self._target_of(path)
+        self._publish_file(
+            "replace", target, data, self._system.replace, is_synced=self._is_durable
+        )
+        self._make_durable("replace", target)
+
     def list(self, prefix: str, *, after: str | None = None) -> Iterator[Entry]:
         """Every object at any depth below a folder, in byte order, above the path `after`."""
         folder = require_folder(prefix)

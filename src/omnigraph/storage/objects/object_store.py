@@ -39,6 +39,9 @@ class Objects(Protocol):
     def put(self, path: str, data: bytes) -> None:
         """Create or replace an object whole; for derived objects only."""
 
+    def replace(self, path: str, data: bytes) -> None:
+        """Replace an object whole, durably; for upgrades only: all others are immutable."""
+
     def list(self, prefix: str, *, after: str | None = None) -> Iterator[Entry]:
         """Every object at any depth below a folder, in byte order, above the path `after`."""
 

@@ -97,6 +97,10 @@ class RemoteObjects:
         with self._translate_errors("put", require_path(path), is_put=True):
             obstore.put(self._store, path, data, use_multipart=False)
 
+    def replace(self, path: str, data: bytes) -> None:
+        """Replace an object whole."""
+        self.put(path, data)
+
     def list(self, prefix: str, *, after: str | None = None) -> Iterator[Entry]:
         """Every object at any depth below a folder, in byte order, above the path `after`."""
         folder = require_folder(prefix)

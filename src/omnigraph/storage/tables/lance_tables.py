@@ -402,6 +402,10 @@ class Tables:
                 *file_digests.list_index_folders(dataset),
             ]
 
+    def compute_manifest_digest(self, pin: Pin) -> str | None:
+        """The digest that a pin without one should have; None where manifests have none."""
+        return self._handles.compute_manifest_digest(pin)
+
     def find_damage(self, path: str, file: StoredFile) -> str | None:
         """What is wrong with a file of a table that has a digest, read as a whole."""
         with translate_lance_errors("read", path):

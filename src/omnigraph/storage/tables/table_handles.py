@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping
 from typing import Any, Final
@@ -10,13 +11,14 @@ import lance
 import pyarrow as pa
 from lance import LanceDataset, LanceOperation
 
+from omnigraph.errors import CorruptObjectError
 from omnigraph.lru_cache import LruCache
 from omnigraph.storage.objects.object_store import open_objects
 from omnigraph.storage.objects.s3_options import resolve_s3_options
 from omnigraph.storage.tables.file_digests import Verifier
 from omnigraph.storage.tables.lance_errors import translate_lance_errors
 from omnigraph.storage.tables.pins import Pin, format_version
-from omnigraph.storage.tables.table_manifests import manifest_of
+from omnigraph.storage.tables.table_manifests import build_manifest_path, manifest_of
 
 # A handle holds a parsed manifest of a few kilobytes; 256 cover the hot types of some branches.
 HANDLES_MAX = 256
@@ -116,6 +118,19 @@ class Handles:
                 high_water=max([high_water, *ids]),
                 digest=self.verifier.compute_manifest_digest(f"{path}/{manifest_of(dataset)}"),
             )
+
+    def compute_manifest_digest(self, pin: Pin) -> str | None:
+        """The digest that a pin without one should have; None where manifests have none.
+
+        The version has to be what the pin says; one whose manifest is gone has no digest either.
+        """
+        path = build_manifest_path(pin)
+        if not (self.verifier.is_active and os.path.exists(self._uri_of(path))):
+            return None
+        found = self.pin_of(pin.path, self.get(pin), high_water=pin.high_water)
+        if (found.rows, found.fragments) != (pin.rows, pin.fragments):
+            raise CorruptObjectError(path, "it has other rows than its record says")
+        return found.digest
 
     def _keep(self, path: str, dataset: LanceDataset) -> LanceDataset:
         return self._open.put((path, format_version(dataset.version)), dataset)

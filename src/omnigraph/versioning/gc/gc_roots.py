@@ -22,7 +22,7 @@ from omnigraph.versioning.log_snapshot import Head, Snapshot
 from omnigraph.versioning.record import GENESIS_SEQ, Record, Stream
 from omnigraph.versioning.retention_floors import Floors
 from omnigraph.versioning.retention_roots import Lease
-from omnigraph.versioning.tags import Tag
+from omnigraph.versioning.tag_events import Tag
 
 _PAGE: Final = 256
 _SECOND: Final = 1_000_000

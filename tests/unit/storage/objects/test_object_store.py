@@ -233,6 +233,7 @@ def test_a_store_that_overwrites_is_refused() -> None:
             self._inner = open_objects("memory://careless")
             self.get, self.put, self.list = self._inner.get, self._inner.put, self._inner.list
             self.get_range, self.delete = self._inner.get_range, self._inner.delete
+            self.replace = self._inner.replace
 
         def put_new(self, path: str, data: bytes) -> bool:
             self.put(path, data)
