@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
-from omnigraph.schema.property_types import PropertyType
+from omnigraph.schema.property_types import PropertyType, VectorType
 from omnigraph.schema.type_sets import is_type_set, list_member_types, merge_types
 
 # The endpoints of an edge as they appear in the property tuples of keys, uniques and indexes.
@@ -77,6 +77,16 @@ class Property:
     interfaces: tuple[str, ...] = ()
     is_injected: bool = False
     merge: MergeRule | None = None
+
+
+def may_reembed(old: Property, new: Property) -> bool:
+    """Whether models make the vectors of a property, before a change and after it."""
+    return all(
+        isinstance(each.type.value, VectorType)
+        and each.embed is not None
+        and each.embed.model is not None
+        for each in (old, new)
+    )
 
 
 @dataclass(frozen=True, slots=True)

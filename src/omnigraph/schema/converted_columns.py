@@ -1,7 +1,8 @@
-"""The columns of properties whose values were converted to another type.
+"""The columns of properties whose values were converted to another type, or are made anew.
 
 A property that is converted gets another column, which no table of the branch has: older commits
-go on reading the one before. `c7_2_i64` is the second column of property 7.
+go on reading the one before. `c7_2_i64` is the second column of property 7. A vector of another
+model begins empty, in a column such as `c7_2_embed`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Final
 
 from omnigraph.schema.property_types import ValueType
 
+_EMBED: Final = "embed"
 _CONVERTED: Final = re.compile(r"c([1-9][0-9]*)_([1-9][0-9]*)_[a-z0-9]+")
 
 
@@ -25,6 +27,16 @@ def name_next_column(number: int, value: ValueType, *others: str) -> str:
     return f"c{number}_{max(map(count_columns, others)) + 1}_{str(value).lower()}"
 
 
+def name_next_vector_column(number: int, *others: str) -> str:
+    """The column of the vectors of another model, after some others of the property."""
+    return f"c{number}_{max(map(count_columns, others)) + 1}_{_EMBED}"
+
+
+def is_made_anew(column: str) -> bool:
+    """Whether a column began empty: no values of another one were converted for it."""
+    return _CONVERTED.fullmatch(column) is not None and column.endswith(f"_{_EMBED}")
+
+
 def count_columns(column: str) -> int:
     """How many columns the property has had with this one."""
     found = _CONVERTED.fullmatch(column)
@@ -34,7 +46,7 @@ def count_columns(column: str) -> int:
 def find_previous_column(column: str, others: Iterable[str]) -> str | None:
     """The column that the values of a converted one were made of, among some."""
     found = _CONVERTED.fullmatch(column)
-    if found is None:
+    if found is None or is_made_anew(column):
         return None
     number = int(found[1])
     known = [

@@ -29,7 +29,11 @@ from omnigraph.schema.accepted_schema import (
     types_of,
 )
 from omnigraph.schema.catalog import Catalog, InterfaceType
-from omnigraph.schema.converted_columns import name_first_column, name_next_column
+from omnigraph.schema.converted_columns import (
+    name_first_column,
+    name_next_column,
+    name_next_vector_column,
+)
 from omnigraph.schema.property_types import ValueType
 from omnigraph.schema.schema_shape import canonicalize_catalog
 from omnigraph.schema.type_conversions import are_stored_alike
@@ -132,11 +136,14 @@ def number_schema(
 def _choose_columns(old: AcceptedSchema, new: AcceptedSchema) -> dict[int, str]:
     """The columns of properties that were converted before, or are converted now."""
     before, columns = dict(_iter_stored_types(old)), dict[int, str]()
+    texts, models = index_embeds(old), index_embeds(new)
     for number, value in _iter_stored_types(new):
         if number not in before:
             continue
         column = old.find_column(number)
-        if not are_stored_alike(before[number], value):
+        if number in texts and number in models and texts[number] != models[number]:
+            column = name_next_vector_column(number, column)
+        elif not are_stored_alike(before[number], value):
             column = name_next_column(number, value, column)
         if column != name_first_column(number):
             columns[number] = column
@@ -150,6 +157,18 @@ def _iter_stored_types(accepted: AcceptedSchema) -> Iterator[tuple[int, ValueTyp
         if key.kind is not TypeKind.INTERFACE:
             for declared in properties_of(type_):
                 yield ids[declared.name], declared.type.value
+
+
+def index_embeds(accepted: AcceptedSchema) -> dict[int, tuple[int, str]]:
+    """The text and the model of each vector that a model makes, by the numbers of both."""
+    found = {}
+    for key, type_ in types_of(accepted.catalog):
+        ids = accepted.identities[key].property_ids
+        for declared in properties_of(type_) if key.kind is not TypeKind.INTERFACE else ():
+            if declared.embed is not None and declared.embed.model is not None:
+                source = ids[declared.embed.source]
+                found[ids[declared.name]] = (source, declared.embed.model)
+    return found
 
 
 def _select_living_aliases(

@@ -22,6 +22,7 @@ from omnigraph.rows.value_conversion import convert_values
 from omnigraph.rows.view import View, table_types_of
 from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKey
 from omnigraph.schema.catalog import Catalog
+from omnigraph.schema.converted_columns import is_made_anew
 from omnigraph.schema.migration import DataCheck, MigrationPlan, PlanDialect, plan_migration
 from omnigraph.schema.schema_identity import accept_schema
 from omnigraph.storage.objects import layout
@@ -274,7 +275,11 @@ def index_converted_columns(
     before = old.identities[old_key].property_ids.values()
     continued = set(before).intersection(new.identities[type_key].property_ids.values())
     columns = {new.find_column(each): old.find_column(each) for each in sorted(continued)}
-    return {after: column for after, column in columns.items() if after != column}
+    return {
+        after: column
+        for after, column in columns.items()
+        if after != column and not is_made_anew(after)
+    }
 
 
 def create_type_table(accepted: AcceptedSchema, type_key: TypeKey, tables: Tables) -> Pin:

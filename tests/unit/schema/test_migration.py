@@ -11,6 +11,7 @@ from omnigraph.schema.migration import (
     DropProperty,
     DropType,
     ExtendEnum,
+    ReembedProperty,
     RenameProperty,
     RenameType,
     UnsupportedChange,
@@ -220,13 +221,20 @@ def test_other_annotations_cannot_change(old: str, new: str, entity: str) -> Non
 EMBEDDED = 'blurb: String?  title: String?  vec: Vector(2)? @embed(blurb, model="m")'
 
 
-@pytest.mark.parametrize(
-    "embed", ["", '@embed(title, model="m")', '@embed(blurb, model="n")', "@embed(blurb)"]
-)
-def test_stored_vectors_keep_their_source_and_model(embed: str) -> None:
+@pytest.mark.parametrize("embed", ["", "@embed(blurb)"])
+def test_vectors_begin_and_end_with_a_model_as_new_properties(embed: str) -> None:
     new = EMBEDDED.replace('@embed(blurb, model="m")', embed)
     assert refusals(city(EMBEDDED), city(new)) == [("node:City.vec", None)]
     assert refusals(city(new), city(EMBEDDED)) == [("node:City.vec", None)]
+
+
+@pytest.mark.parametrize("embed", ['@embed(title, model="m")', '@embed(blurb, model="n")'])
+def test_another_source_or_model_makes_the_vectors_anew(embed: str) -> None:
+    new = EMBEDDED.replace('@embed(blurb, model="m")', embed)
+    model = "n" if '"n"' in embed else "m"
+    assert steps(city(EMBEDDED), city(new)) == [ReembedProperty(CITY, "vec", "m", model)]
+    required = new.replace("Vector(2)?", "Vector(2)")
+    assert refusals(city(EMBEDDED), city(required)) == [("node:City.vec", "OG-MF-103")]
 
 
 def test_the_source_of_stored_vectors_may_be_renamed() -> None:

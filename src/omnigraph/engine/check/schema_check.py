@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from omnigraph.engine.check.check_problems import Problems
 from omnigraph.rows.view import table_types_of
 from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKey, properties_of, types_of
+from omnigraph.schema.catalog import Property
 from omnigraph.schema.identity_map import group_aliases
-from omnigraph.schema.property_types import EnumType, PropertyType, Scalar
+from omnigraph.schema.property_types import EnumType, Scalar
 from omnigraph.storage.objects import layout
 from omnigraph.storage.objects.object_store import Objects
 from omnigraph.versioning.schema_store import Schemas, StoredSchema
@@ -94,7 +95,7 @@ def _iter_meanings(accepted: AcceptedSchema) -> Iterator[tuple[int, _IdMeaning]]
             own = identity.property_ids[declared.name]
             meaning = _IdMeaning(
                 _format_path(key, declared.name),
-                _describe_type(declared.type),
+                _describe_content(declared),
                 frozenset(numbers),
                 is_convertible=declared.type.scalar not in (None, Scalar.BLOB),
             )
@@ -106,6 +107,9 @@ def _format_path(key: TypeKey, name: str) -> str:
     return f"{key}.{name}"
 
 
-def _describe_type(type_: PropertyType) -> str:
-    """What a property holds; an enum may grow."""
-    return "enum" if isinstance(type_.value, EnumType) else str(type_.value)
+def _describe_content(declared: Property) -> str:
+    """What a property holds; an enum may grow, and other models make vectors of other lengths."""
+    if declared.embed is not None and declared.embed.model is not None:
+        return "Vector of a text"
+    value = declared.type.value
+    return "enum" if isinstance(value, EnumType) else str(value)

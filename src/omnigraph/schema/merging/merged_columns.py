@@ -8,7 +8,7 @@ then the name may stand in a table of ours, with other values, and the property 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from omnigraph.schema.accepted_schema import (
     AcceptedSchema,
@@ -20,9 +20,11 @@ from omnigraph.schema.converted_columns import (
     count_columns,
     name_first_column,
     name_next_column,
+    name_next_vector_column,
 )
 from omnigraph.schema.identity_map import map_identities
 from omnigraph.schema.property_types import ValueType
+from omnigraph.schema.schema_identity import index_embeds
 from omnigraph.schema.type_conversions import are_stored_alike
 
 
@@ -33,6 +35,13 @@ class _Place:
     number: int
     type: ValueType
     column: str
+    embed: tuple[int, str] | None = None
+
+    def holds(self, value: ValueType, embed: tuple[int, str] | None) -> bool:
+        """Whether its column has values of a type; vectors, by one model of one text."""
+        if embed is not None and self.embed is not None and embed != self.embed:
+            return False
+        return are_stored_alike(self.type, value)
 
 
 def merge_columns(
@@ -41,23 +50,32 @@ def merge_columns(
     """The converted columns of a merged schema that has its numbers already."""
     mine, others = _index_places(ours, merged), _index_places(theirs, merged)
     columns = {}
+    embeds = index_embeds(merged)
     for number, value in _iter_types(merged):
-        column = _choose_column(number, value, mine.get(number), others.get(number))
+        wanted = (number, value, embeds.get(number))
+        column = _choose_column(wanted, mine.get(number), others.get(number))
         if column != name_first_column(number):
             columns[number] = column
     return columns
 
 
-def _choose_column(number: int, value: ValueType, mine: _Place | None, other: _Place | None) -> str:
-    if mine is not None and are_stored_alike(mine.type, value):
+def _choose_column(
+    wanted: tuple[int, ValueType, tuple[int, str] | None],
+    mine: _Place | None,
+    other: _Place | None,
+) -> str:
+    number, value, embed = wanted
+    if mine is not None and mine.holds(value, embed):
         return mine.column
-    has_values = (
-        other is not None and other.number == number and are_stored_alike(other.type, value)
-    )
+    has_values = other is not None and other.number == number and other.holds(value, embed)
     if other is not None and has_values and _is_ahead(other, mine):
         return other.column
     if mine is None:
         return name_first_column(number)
+    if mine.embed is not None and embed is not None:
+        return name_next_vector_column(
+            number, mine.column, *([] if other is None else [other.column])
+        )
     return name_next_column(number, value, mine.column, *([] if other is None else [other.column]))
 
 
@@ -69,6 +87,7 @@ def _is_ahead(other: _Place, mine: _Place | None) -> bool:
 def _index_places(side: AcceptedSchema, merged: AcceptedSchema) -> dict[int, _Place]:
     """Every property of a side that the merged schema has, by its number there."""
     known, found = map_identities(side, merged), {}
+    embeds, numbers = index_embeds(side), dict[int, int]()
     for key, type_ in types_of(side.catalog):
         now = known.types.get(key)
         if now is None or key.kind is TypeKind.INTERFACE:
@@ -79,6 +98,11 @@ def _index_places(side: AcceptedSchema, merged: AcceptedSchema) -> dict[int, _Pl
                 before[old], type_.properties[old].type.value, side.find_column(before[old])
             )
             found[after[new]] = place
+            numbers[before[old]] = after[new]
+    for number, (source, model) in embeds.items():
+        if number in numbers and source in numbers:
+            place = found[numbers[number]]
+            found[numbers[number]] = replace(place, embed=(numbers[source], model))
     return found
 
 

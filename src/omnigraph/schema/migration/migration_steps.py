@@ -230,6 +230,22 @@ class ConvertProperty:
 
 
 @dataclass(frozen=True, slots=True)
+class ReembedProperty:
+    """The vectors of a property are made anew of their texts: by another model, or of others.
+
+    All of them are null at first. Older commits keep the vectors that they have.
+    """
+
+    owner: TypeKey
+    name: str
+    old: str
+    new: str
+
+    def __str__(self) -> str:
+        return f"make the vectors of {self.owner}.{self.name} anew: {self.old} to {self.new}"
+
+
+@dataclass(frozen=True, slots=True)
 class AddConstraint:
     """A constraint is declared; `is_checked` says that existing entities may contradict it."""
 
@@ -376,6 +392,7 @@ Step = (
     | TightenProperty
     | WidenProperty
     | ConvertProperty
+    | ReembedProperty
     | AddIndex
     | AddConstraint
     | ChangeConstraint

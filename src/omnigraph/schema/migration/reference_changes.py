@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from omnigraph.schema.catalog import Cardinality, ConstraintKind, EdgeType, NodeType, Property
+from omnigraph.schema.catalog import (
+    Cardinality,
+    ConstraintKind,
+    EdgeType,
+    NodeType,
+    Property,
+    may_reembed,
+)
 from omnigraph.schema.migration.constraint_changes import index_constraints, plan_indexes
 from omnigraph.schema.migration.migration_steps import ExtendEnum, Step, UnsupportedChange
 from omnigraph.schema.migration.type_changes import (
@@ -14,6 +21,7 @@ from omnigraph.schema.migration.type_changes import (
     plan_rename,
     plan_type_properties,
     provenance_of,
+    refuse_reembedding,
     refuse_type,
 )
 from omnigraph.schema.migration.type_versions import TypePair
@@ -50,7 +58,8 @@ def _plan_cardinality(pair: TypePair, old: Cardinality, new: Cardinality) -> Ite
 
 def plan_reference_properties(pair: TypePair) -> Iterator[Step]:
     """The steps for the properties of a type."""
-    return plan_type_properties(pair, PropertyRules(_plan_retyped, _plan_moved))
+    rules = PropertyRules(_plan_retyped, _plan_moved, _refuse_reembedding)
+    return plan_type_properties(pair, rules)
 
 
 def _plan_retyped(pair: TypePair, old: Property, new: Property) -> Iterator[Step]:
@@ -62,6 +71,12 @@ def _plan_retyped(pair: TypePair, old: Property, new: Property) -> Iterator[Step
             yield ExtendEnum(pair.key, new.name, added)
         case _:
             yield refuse_type(pair, old, new)
+
+
+def _refuse_reembedding(pair: TypePair, old: Property, new: Property) -> Iterator[Step]:
+    if old.type != new.type and may_reembed(old, new):
+        yield refuse_type(pair, old, new)
+    yield refuse_reembedding(pair, new)
 
 
 def _plan_moved(pair: TypePair, old: Property, new: Property) -> Iterator[Step]:

@@ -18,6 +18,7 @@ from omnigraph.schema.migration.migration_steps import (
     DropProperty,
     DropType,
     ExtendEnum,
+    ReembedProperty,
     RelaxProperty,
     RenameProperty,
     RenameType,
@@ -47,6 +48,8 @@ def describe_step(step: Step) -> JsonObject:
         case UnsupportedChange(entity, reason, code):
             document = {"kind": "unsupported_change", "entity": entity, "reason": reason}
             return document if code is None else document | {"code": code}
+        case ReembedProperty(owner, name, old, new):
+            return _describe_owner("reembed_property", owner, name) | {"from": old, "to": new}
         case _:
             return _describe_property_step(step)
 

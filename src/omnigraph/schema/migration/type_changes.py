@@ -15,6 +15,7 @@ from omnigraph.schema.catalog import (
     InterfaceType,
     NodeType,
     Property,
+    may_reembed,
 )
 from omnigraph.schema.migration.migration_steps import (
     REQUIRED_PROPERTY,
@@ -24,6 +25,7 @@ from omnigraph.schema.migration.migration_steps import (
     ConvertProperty,
     DropProperty,
     ExtendEnum,
+    ReembedProperty,
     RelaxProperty,
     RenameProperty,
     RenameType,
@@ -51,6 +53,7 @@ class PropertyRules:
 
     retype: PlanProperty
     move: PlanProperty
+    reembed: PlanProperty
 
 
 def plan_type(pair: TypePair) -> Iterator[Step]:
@@ -140,7 +143,8 @@ def _plan_opaque(entity: str, old: _Annotations, new: _Annotations) -> Iterator[
 def plan_properties(pair: TypePair) -> Iterator[Step]:
     """The steps for the properties of a type: desired ones by name, then dropped ones."""
     # The origin of a property is what its type implements.
-    return plan_type_properties(pair, PropertyRules(_plan_retyped, lambda *_: iter(())))
+    rules = PropertyRules(_plan_retyped, lambda *_: iter(()), _plan_reembedded)
+    return plan_type_properties(pair, rules)
 
 
 def plan_type_properties(pair: TypePair, rules: PropertyRules) -> Iterator[Step]:
@@ -172,18 +176,44 @@ def _plan_continued(
 ) -> Iterator[Step]:
     if old.name != new.name:
         yield RenameProperty(pair.key, old.name, new.name)
-    if old.type != new.type:
+    is_embedded_anew = _embed_identity_of(pair.old, old) != _embed_identity_of(pair.new, new)
+    if old.type != new.type and not (is_embedded_anew and may_reembed(old, new)):
         yield from rules.retype(pair, old, new)
-    if _embed_identity_of(pair.old, old) != _embed_identity_of(pair.new, new):
-        yield UnsupportedChange(
-            pair.format_entity(new.name),
-            "changing the source or model of @embed is not supported, because stored vectors could"
-            " diverge from their text; add a new property",
-        )
+    if is_embedded_anew:
+        yield from rules.reembed(pair, old, new)
     yield from rules.move(pair, old, new)
     if _select_metadata(old.annotations) != _select_metadata(new.annotations):
         yield UpdatePropertyMetadata(pair.key, new.name, _select_metadata(new.annotations))
     yield from _plan_opaque(pair.format_entity(new.name), old.annotations, new.annotations)
+
+
+def _plan_reembedded(pair: TypePair, old: Property, new: Property) -> Iterator[Step]:
+    """The steps for vectors that are made of other texts, or by another model."""
+    if not may_reembed(old, new):
+        yield refuse_reembedding(pair, new)
+        return
+    if not new.type.is_nullable:
+        yield UnsupportedChange(
+            pair.format_entity(new.name),
+            f"another model empties the required property '{new.name}' until its vectors are made;"
+            f" make it nullable ({new.type}?)",
+            REQUIRED_PROPERTY,
+        )
+        return
+    if not old.type.is_nullable:
+        yield RelaxProperty(pair.key, new.name)
+    assert old.embed is not None
+    assert new.embed is not None
+    yield ReembedProperty(pair.key, new.name, str(old.embed.model), str(new.embed.model))
+
+
+def refuse_reembedding(pair: TypePair, new: Property) -> UnsupportedChange:
+    """The refusal of another source or model of vectors."""
+    return UnsupportedChange(
+        pair.format_entity(new.name),
+        "changing the source or model of @embed is not supported, because stored vectors could"
+        " diverge from their text; add a new property",
+    )
 
 
 def _embed_identity_of(

@@ -22,6 +22,7 @@ from omnigraph.rows.value_conversion import convert_values
 from omnigraph.rows.view import View, table_types_of
 from omnigraph.schema.accepted_schema import EXPRESSION_CHECKS, AcceptedSchema, TypeKey
 from omnigraph.schema.catalog import EdgeType, MergeRule
+from omnigraph.schema.converted_columns import is_made_anew
 from omnigraph.schema.identity_map import map_identities
 from omnigraph.schema.merging import (
     DroppedElement,
@@ -466,6 +467,8 @@ def _has_same_values(place: _SideShape, name: str, shape: TableShape, column: st
     """Whether values of a side fit a merged column: what has one name only may be another thing."""
     ours = place.shape.schema.field(place.shape.columns[name])
     merged = shape.schema.field(column)
+    if ours.name != merged.name and (is_made_anew(ours.name) or is_made_anew(merged.name)):
+        return False
     if is_blob(ours) or is_blob(merged):
         return is_blob(ours) and is_blob(merged)
     return bool(ours.type == merged.type) or name in place.kept
