@@ -6,7 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from omnigraph.query.typed_tree import NodeObject, PathObject, PathPart, ResultType
+from omnigraph.query.typed_tree import (
+    EdgeObject,
+    NodeList,
+    NodeObject,
+    PathObject,
+    PathPart,
+    ResultType,
+)
 from omnigraph.schema import property_values
 from omnigraph.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.schema.property_types import (
@@ -98,6 +105,12 @@ def to_json(value: Any, type_: ResultType, catalog: Catalog) -> Any:
     """A value of a result column or a property as JSON."""
     if isinstance(type_, PathObject):
         return None if value is None else _path_to_json(value, type_, catalog)
+    if isinstance(type_, NodeList):
+        return [to_json(item, NodeObject(type_.type_name), catalog) for item in value]
+    if isinstance(type_, EdgeObject):
+        edges = [catalog.edges[name] for name in type_.edge_types]
+        fields = ("@type", "@id", "@src", "@dst")[len(edges) == 1 :]
+        return None if value is None else _entity_to_json(value, fields, edges, catalog)
     if isinstance(type_, NodeObject):
         if value is None:
             return None

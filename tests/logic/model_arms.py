@@ -43,7 +43,14 @@ from omnigraph.query.query_explain import explain_plan
 from omnigraph.query.query_parameters import bind_parameters
 from omnigraph.query.query_settings import ValueSource, list_shown_settings, resolve_settings
 from omnigraph.query.rewrites import Rewriting, rewrite
-from omnigraph.query.typed_tree import NOW_NAME, Mutation, NodeObject, ResultType, SystemValue
+from omnigraph.query.typed_tree import (
+    NOW_NAME,
+    Mutation,
+    NodeList,
+    NodeObject,
+    ResultType,
+    SystemValue,
+)
 from omnigraph.schema import load_catalog
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.property_types import EnumType
@@ -216,6 +223,8 @@ class ModelSession:
 
 
 def _type_name(type_: ResultType) -> str:
+    if isinstance(type_, NodeList):
+        return str(type_)
     if isinstance(type_, NodeObject):
         return type_.type_name
     return "String" if isinstance(type_.value, EnumType) else str(type_.value)

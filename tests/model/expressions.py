@@ -74,6 +74,7 @@ _MEANING: dict[type[typed.Expr], Callable[[Any, At], Any]] = {
     typed.SystemValue: lambda expr, at: _field(at.row[expr.variable], f"@{expr.name}"),
     typed.NodeValue: lambda expr, at: at.row[expr.variable],
     typed.PathValue: lambda expr, at: _path_part(at.row[expr.variable], expr.type.part),
+    typed.EdgeValue: lambda expr, at: at.row[expr.variable],
     typed.BoundValue: lambda expr, at: at.row[expr.variable],
     typed.ColumnValue: lambda expr, at: at.row[expr.name],
     typed.NearestScore: lambda _, at: at.row[SCORE],

@@ -46,9 +46,7 @@ def _describe_query(result: QueryResult) -> JsonObject:
     assert result.checked is not None, "only queries without errors are described"
     assert result.operation is not None, "as above"
     columns = result.checked.columns if isinstance(result.checked, Read) else ()
-    nodes = {
-        each.name: each.type.type_name for each in columns if isinstance(each.type, NodeObject)
-    }
+    nodes = {each.name: each.type.type_name for each in columns if type(each.type) is NodeObject}
     return {
         "name": result.query.name.text,
         "mutation": isinstance(result.checked, Mutation),

@@ -46,6 +46,7 @@ from omnigraph.query.typed_tree import (
     ColumnValue,
     Compare,
     Constant,
+    EdgeValue,
     Expr,
     FunctionValue,
     IsNull,
@@ -350,6 +351,7 @@ def _format_leaf(
     | SystemValue
     | NodeValue
     | PathValue
+    | EdgeValue
     | BoundValue
     | ColumnValue,
 ) -> str:
@@ -365,7 +367,7 @@ def _format_leaf(
             return f"${name}" if is_value else f"${variable}.{name}"
         case SystemValue(variable, field):
             return f"${variable}.@{field}"
-        case NodeValue(variable) | BoundValue(variable):
+        case NodeValue(variable) | EdgeValue(variable) | BoundValue(variable):
             return f"${variable}"
         case PathValue(variable, type_):
             is_whole = type_.part is PathPart.WHOLE

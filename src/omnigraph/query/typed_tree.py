@@ -186,6 +186,29 @@ class PathValue:
 
 
 @tree_node(frozen=True, slots=True)
+class NodeList(NodeObject):
+    """The type of a list of nodes of one type."""
+
+    def __str__(self) -> str:
+        return f"[{self.type_name}]"
+
+
+@tree_node(frozen=True, slots=True)
+class EdgeObject(NodeObject):
+    """The type of a bare edge in `return`, with the types that it may be of."""
+
+    edge_types: tuple[str, ...] = ()
+
+
+@tree_node(frozen=True, slots=True)
+class EdgeValue:
+    """A bare edge variable: returned as an object, and not compared."""
+
+    variable: str
+    type: EdgeObject
+
+
+@tree_node(frozen=True, slots=True)
 class BoundValue:
     """A variable that a clause binds to a value."""
 
@@ -356,7 +379,7 @@ class AggregateValue:
 
     function: AggregateFunction
     argument: Expr
-    type: PropertyType
+    type: ResultType
     is_distinct: bool = False
     fraction: Expr | None = None
     order: tuple[Expr, ...] = ()
@@ -401,6 +424,7 @@ Expr = (
     | SystemValue
     | NodeValue
     | PathValue
+    | EdgeValue
     | BoundValue
     | ListOf
     | FunctionValue

@@ -10,7 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
-from omnigraph.query.typed_tree import NodeObject, PathObject, PathPart, ResultType
+from omnigraph.query.typed_tree import (
+    EdgeObject,
+    NodeList,
+    NodeObject,
+    PathObject,
+    PathPart,
+    ResultType,
+)
 from omnigraph.rows.columns import arrow_type_of
 from omnigraph.rows.comparison import Values
 from omnigraph.rows.json_encoding import encode_plain_texts
@@ -26,6 +33,10 @@ def result_type_of(type_: ResultType, catalog: Catalog) -> pa.DataType:
     """The Arrow type of a result column."""
     if isinstance(type_, PathObject):
         return _path_type_of(type_, catalog)
+    if isinstance(type_, NodeList):
+        return pa.list_(result_type_of(NodeObject(type_.type_name), catalog))
+    if isinstance(type_, EdgeObject):
+        return _edge_type_of(type_, catalog)
     if isinstance(type_, NodeObject):
         fields = [
             pa.field(each.name, result_type_of(each.type, catalog))
@@ -34,6 +45,12 @@ def result_type_of(type_: ResultType, catalog: Catalog) -> pa.DataType:
         own = [TYPE_FIELD, ID_FIELD] if is_type_set(type_.type_name) else [ID_FIELD]
         return pa.struct([*(pa.field(name, pa.utf8()) for name in own), *fields])
     return _result_arrow_type_of(arrow_type_of(type_))
+
+
+def _edge_type_of(edge: EdgeObject, catalog: Catalog) -> pa.DataType:
+    own = [TYPE_FIELD] if len(edge.edge_types) > 1 else []
+    types = [catalog.edges[name].properties for name in edge.edge_types]
+    return _object_type_of([*own, ID_FIELD, SOURCE_FIELD, TARGET_FIELD], types, catalog)
 
 
 def iter_object_properties(node: NodeObject, catalog: Catalog) -> Iterator[Property]:

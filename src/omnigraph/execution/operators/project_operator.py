@@ -14,7 +14,11 @@ from omnigraph.execution.batch import (
 )
 from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.group_operator import GroupedRows, evaluate_groups
-from omnigraph.execution.operators.path_projection import project_path
+from omnigraph.execution.operators.object_projection import (
+    project_edge,
+    project_nodes,
+    project_path,
+)
 from omnigraph.execution.operators.row_keys import evaluate_rows
 from omnigraph.execution.sources.topology.topology_source import TopologySource
 from omnigraph.query.tree_walk import iter_subexpressions
@@ -22,7 +26,9 @@ from omnigraph.query.typed_reads import Column
 from omnigraph.query.typed_tree import (
     AggregateValue,
     ColumnValue,
+    EdgeValue,
     Expr,
+    NodeObject,
     NodeValue,
     PathValue,
     PropertyValue,
@@ -108,6 +114,9 @@ def _project_group(
 ) -> Values | None:
     """An aggregate, or what is computed from the columns of groups; None for a key."""
     match column.value:
+        case AggregateValue(type=NodeObject(type_name)):
+            ids = flatten_chunks(groups.aggregates[column.name])
+            return project_nodes(ids, type_name, column.type, context)
         case AggregateValue():
             return to_result_values(groups.aggregates[column.name])
         case ColumnValue(name):
@@ -130,6 +139,8 @@ def _project_column(column: _ProjectedColumn, batch: Batch, context: ExecutionCo
         found = values if values.type == column.type else to_result_values(values)
     elif isinstance(column.value, PathValue):
         found = project_path(column.value, column.type, batch, context)
+    elif isinstance(column.value, EdgeValue):
+        found = project_edge(column.value, column.type, batch, context)
     elif isinstance(column.value, NodeValue):
         found = _project_node(column.value, column.type, batch, context)
     else:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from omnigraph.execution.batch import Batch, find_bound_rows
 from omnigraph.execution.execution_context import ExecutionContext
+from omnigraph.execution.sorted_arrays import pack_pairs
 from omnigraph.execution.sources.graph_source import DenseIds, Entities
 from omnigraph.execution.sources.topology.topology_columns import (
     DenseColumn,
@@ -72,6 +73,10 @@ def compute_key_codes(key: Expr, batch: Batch, context: ExecutionContext) -> Cod
             # The number of a node that a row lacks is -1.
             numbers = batch.nodes[variable]
             return numbers + 1 if variable in context.nullable else numbers
+        case typed_tree.EdgeValue(variable):
+            bound = batch.edges[variable]
+            found = pack_pairs(bound.type_indices.astype(np.int64), bound.dense_ids + 1)
+            return np.unique(found, return_inverse=True)[1]
         case _ if _is_lacking(key, batch, context):
             return encode_group_keys(evaluate_rows(key, batch, context))
         case typed_tree.SystemValue(variable, SystemName.TYPE) if variable in batch.edges:

@@ -155,6 +155,7 @@ class BlockValueOperator:
         values = flatten_chunks(
             compute_aggregate(call, batch=found, groups=groups, context=context)
         )
+        assert isinstance(call.type, PropertyType), "aggregates of a block take no nodes"
         kind = arrow_type_of(call.type)
         return values if values.type == kind else values.cast(kind)
 

@@ -25,6 +25,7 @@ from omnigraph.schema.property_types import (
     VectorType,
     make_scalar_type,
 )
+from omnigraph.schema.type_sets import is_type_set
 
 CheckArgument = Callable[[ast.Expr], typed_tree.Expr | None]
 
@@ -61,6 +62,8 @@ _FLOATS: Final = (
     AggregateFunction.STDDEV,
 )
 _CHOOSING: Final = (AggregateFunction.MIN_BY, AggregateFunction.MAX_BY)
+# Those that may give back nodes.
+_OF_NODES: Final = (AggregateFunction.COLLECT, *_CHOOSING)
 # What those that take two arguments call the second one.
 _SECOND: Final = {
     AggregateFunction.PERCENTILE: "fraction",
@@ -104,13 +107,35 @@ def check_aggregate_type(
     return argument.type.as_nullable()
 
 
+def _check_nodes(
+    context: CheckContext, function: AggregateFunction, node: typed_tree.NodeValue, span: Span
+) -> typed_tree.NodeObject | None:
+    """What an aggregate makes of nodes, which it gives back as objects."""
+    name = node.type.type_name
+    if is_type_set(name):
+        message = f"{function}() takes nodes of one type, and '${node.variable}' is of {name}"
+        context.report_error("T8", span, message, hint="bind one type")
+        return None
+    if function is AggregateFunction.COLLECT:
+        return typed_tree.NodeList(name)
+    return typed_tree.NodeObject(name, is_nullable=True)
+
+
 def check_aggregate_call(
-    context: CheckContext, call: ast.AggregateCall, check: CheckArgument
+    context: CheckContext,
+    call: ast.AggregateCall,
+    check: CheckArgument,
+    *,
+    takes_nodes: bool = False,
 ) -> typed_tree.AggregateValue | None:
     """`count(e)`, `collect(e order { k })` and the like."""
     function = call.function
     argument = check(call.argument)
-    type_ = check_aggregate_type(context, function, argument, call.argument.span)
+    type_: typed_tree.ResultType | None
+    if takes_nodes and function in _OF_NODES and isinstance(argument, typed_tree.NodeValue):
+        type_ = _check_nodes(context, function, argument, call.argument.span)
+    else:
+        type_ = check_aggregate_type(context, function, argument, call.argument.span)
     second = None if call.second is None else check(call.second)
     keys = [check(key.value) for key in call.order]
     is_right = _check_form(context, call)

@@ -8,6 +8,7 @@ from omnigraph.query.check.check_context import CheckContext
 from omnigraph.query.check.check_expressions import LeafRules, Refusal, check_expression, leaf_of
 from omnigraph.query.check.check_patterns import check_pattern
 from omnigraph.query.check.variable_scope import Scope
+from omnigraph.schema.property_types import PropertyType
 
 _ARGUMENT = LeafRules(
     word=Refusal("T7", "is not a value here", "quote a text, or write '$v.name' for a property"),
@@ -31,6 +32,7 @@ def check_block_value(
     if context.errors > errors_before:
         return None
     type_ = typed_tree.BOOL if value is None else value.type
+    assert isinstance(type_, PropertyType), "aggregates of a block take no nodes"
     name = context.make_anonymous_name()
     scope.bind_hidden(typed_reads.BlockColumn(inner.attach_hidden(pattern), name, value))
     return typed_tree.BoundValue(name, type_)

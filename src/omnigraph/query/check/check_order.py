@@ -373,6 +373,9 @@ def _is_constant(keys: _OrderScope, value: typed_tree.Expr) -> bool:
 def is_sortable(context: CheckContext, key: ast.OrderKey, value: typed_tree.Expr) -> bool:
     """Whether the values of a key have an order."""
     type_ = value.type
+    if isinstance(type_, typed_tree.EdgeObject | typed_tree.NodeList):
+        context.report_error("T42", key.value.span, f"{type_} values have no order")
+        return False
     if isinstance(value, typed_tree.PathValue):
         context.report_error(
             "T42", key.value.span, "paths have no order", hint="order by 'length($p)'"

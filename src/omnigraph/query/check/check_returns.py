@@ -24,7 +24,7 @@ from omnigraph.query.check.check_expressions import (
     refuse_leaf,
 )
 from omnigraph.query.check.check_search import check_rank
-from omnigraph.query.check.variable_scope import Scope
+from omnigraph.query.check.variable_scope import Scope, read_edge
 from omnigraph.query.tree_walk import map_children, variables_of
 
 _WORD = Refusal(
@@ -181,7 +181,7 @@ def check_aggregate(
     def check(expr: ast.Expr) -> typed_tree.Expr | None:
         return _check_in_position(context, scope, expr, (_ARGUMENT, aliases))
 
-    return check_aggregate_call(context, call, check)
+    return check_aggregate_call(context, call, check, takes_nodes=not context.is_strict)
 
 
 def _refuse_alias(
@@ -235,6 +235,9 @@ def _check_value(
             return check_aggregate(context, scope, expr, aliases)
         case ast.Nearest() | ast.Bm25() | ast.Rrf():
             return check_rank(context, scope, expr)
+        case ast.Variable(name) if not context.is_strict and name not in context.parameters:
+            edge = read_edge(scope, name)
+            return edge or _check_in_position(context, scope, expr, (_ITEM, aliases))
         case _:
             return _check_in_position(context, scope, expr, (_ITEM, aliases))
 

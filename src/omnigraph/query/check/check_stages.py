@@ -27,6 +27,7 @@ from omnigraph.query.check.variable_scope import (
 from omnigraph.query.typed_reads import edge_type_column_of
 from omnigraph.query.typed_tree import NodeObject, PropertyValue, SystemName
 from omnigraph.schema.ast import Name
+from omnigraph.schema.property_types import PropertyType
 
 # By column of a stage: the edge whose id it has, or None if it has the type of one.
 _EdgeColumns = Mapping[str, EdgeVariable | None]
@@ -136,13 +137,17 @@ def _name_item(item: ReturnItem, edges: _EdgeColumns, variable: str) -> Iterator
             yield edge
         return
     match item.value:
-        case None | typed_tree.PathValue():
-            yield ValueVariable(item.name, None)
         case typed_tree.NodeValue(type=NodeObject(type_name, is_nullable)):
             yield NodeVariable(item.name, type_name, is_nullable)
+        case None:
+            yield ValueVariable(item.name, None)
         case value:
-            assert not isinstance(value.type, NodeObject)
-            yield ValueVariable(item.name, PropertyValue(variable, item.name, value.type))
+            # The name of what cannot be carried on is known, and that is reported.
+            type_ = value.type
+            found = None
+            if isinstance(type_, PropertyType):
+                found = PropertyValue(variable, item.name, type_)
+            yield ValueVariable(item.name, found)
 
 
 def _check_name(context: CheckContext, scope: Scope, item: ReturnItem, edges: _EdgeColumns) -> None:
@@ -151,6 +156,11 @@ def _check_name(context: CheckContext, scope: Scope, item: ReturnItem, edges: _E
     if isinstance(item.value, typed_tree.PathValue):
         message = "a path cannot be carried by 'with'"
         context.report_error("T118", source.span, message, hint="carry its length, or its ends")
+    if isinstance(item.value, typed_tree.AggregateValue) and isinstance(
+        item.value.type, NodeObject
+    ):
+        message = f"'with' cannot carry what {item.value.function}() makes of nodes"
+        context.report_error("T8", source.span, message, hint="carry their ids: '$v.@id'")
     if alias is None:
         if not isinstance(source, ast.Variable):
             context.report_error(

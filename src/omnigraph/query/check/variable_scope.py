@@ -266,6 +266,18 @@ def check_variable(
     return None
 
 
+def read_edge(scope: Scope, name: str) -> typed_tree.EdgeValue | None:
+    """An edge as an object, if a name stands for one whose types are known."""
+    match scope.find(name):
+        case EdgeVariable(_, (_, *_) as types, is_nullable):
+            kind = typed_tree.EdgeObject("Edge", is_nullable, edge_types=tuple(types))
+            if len(types) == 1:
+                kind = replace(kind, type_name=types[0])
+            return typed_tree.EdgeValue(name, kind)
+        case _:
+            return None
+
+
 def check_property(
     context: CheckContext, scope: Scope, access: ast.PropertyAccess, *, code: str = "T6"
 ) -> typed_tree.PropertyValue | None:

@@ -27,8 +27,10 @@ from omnigraph.query.tree_walk import (
     link_chain,
 )
 from omnigraph.query.typed_tree import (
+    AggregateValue,
     Bm25Score,
     NearestScore,
+    NodeObject,
     NodeValue,
     PropertyValue,
     TextMatch,
@@ -87,9 +89,12 @@ def _collect_properties_read(operator: Operator, catalog: Catalog) -> Iterator[t
                     yield part.variable, part.property
     if isinstance(operator, Aggregate | Project):
         for column in operator.columns:
-            if isinstance(column.value, NodeValue):
-                for name in _list_object_properties(column.value.type.type_name, catalog):
-                    yield column.value.variable, name
+            shown = column.value
+            if isinstance(shown, AggregateValue) and isinstance(shown.type, NodeObject):
+                shown = shown.argument
+            if isinstance(shown, NodeValue):
+                for name in _list_object_properties(shown.type.type_name, catalog):
+                    yield shown.variable, name
 
 
 def _list_object_properties(type_name: str, catalog: Catalog) -> Iterator[str]:

@@ -23,9 +23,12 @@ from omnigraph.query.tree_walk import (
 )
 from omnigraph.query.typed_tree import (
     NOW_NAME,
+    AggregateValue,
+    EdgeValue,
     Expr,
     FunctionValue,
     NearestScore,
+    NodeObject,
     RrfScore,
     Score,
     ScoreValue,
@@ -111,6 +114,7 @@ def _require_supported(plan: plans.ReadPlan, params: Params) -> None:
             raise EngineUnsupportedError("spark", problem)
         if isinstance(operator, BLOCKS) and used_variables_of(operator) & nullable:
             raise EngineUnsupportedError("spark", "a block about what 'optional' may leave out")
+    _require_supported_objects(plan)
     matches = [each for each in _iter_expressions(plan.root) if isinstance(each, TextMatch)]
     require_valid_options(matches, lambda expr: evaluate_constant(expr, params))
     # An error of a task would be one of Spark.
@@ -119,6 +123,14 @@ def _require_supported(plan: plans.ReadPlan, params: Params) -> None:
             pattern = evaluate_constant(expr.arguments[1], params)
             if isinstance(pattern, str):
                 require_pattern(pattern)
+
+
+def _require_supported_objects(plan: plans.ReadPlan) -> None:
+    for expr in _iter_expressions(plan.root):
+        if isinstance(expr, EdgeValue):
+            raise EngineUnsupportedError("spark", "an edge as an object")
+        if isinstance(expr, AggregateValue) and isinstance(expr.type, NodeObject):
+            raise EngineUnsupportedError("spark", f"{expr.function}() of nodes")
 
 
 def _find_problem(

@@ -1,4 +1,4 @@
-"""Paths as results: their nodes and edges as objects."""
+"""Nodes, edges and paths as results: objects of what they are."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from omnigraph.execution.batch import Batch
+from omnigraph.execution.batch import Batch, find_bound_rows
 from omnigraph.execution.execution_context import ExecutionContext
 from omnigraph.execution.operators.row_keys import evaluate_rows
 from omnigraph.execution.sources.graph_source import DenseIds
-from omnigraph.query.typed_tree import PathPart, PathValue
+from omnigraph.query.typed_tree import EdgeValue, PathPart, PathValue
 from omnigraph.rows.comparison import flatten_chunks
 from omnigraph.rows.path_columns import build_lists, select_path_part, split_lists
 from omnigraph.rows.result_types import (
@@ -53,6 +54,46 @@ def project_path(
     ]
     mask = paths.is_null() if paths.null_count else None
     return pa.StructArray.from_arrays(fields, fields=list(kind), mask=mask)
+
+
+def project_nodes(
+    ids: pa.Array, type_name: str, kind: pa.DataType, context: ExecutionContext
+) -> pa.Array:
+    """Nodes of one type, or lists of them, for their ids."""
+    if not pa.types.is_list(kind):
+        return _build_nodes(ids, type_name, kind, context)
+    counts = np.asarray(pc.fill_null(pc.list_value_length(ids), 0))
+    items = _build_nodes(ids.flatten(), type_name, kind.value_type, context)
+    return build_lists(items, counts, ids).cast(kind)
+
+
+def _build_nodes(
+    ids: pa.Array, type_name: str, kind: pa.DataType, context: ExecutionContext
+) -> pa.Array:
+    context.budget.check_interrupts()
+    numbers = context.source.get_nodes(type_name).find(ids.drop_null())
+    reader = _NodeReader(context)
+    found = _build_structs(numbers.astype(np.int64), kind, (type_name,), reader)
+    return _place_structs(found, np.asarray(ids.is_valid()))
+
+
+def project_edge(
+    value: EdgeValue, kind: pa.DataType, batch: Batch, context: ExecutionContext
+) -> pa.Array:
+    """A column of edges; null where an optional block has left them out."""
+    bound, is_bound = batch.edges[value.variable], find_bound_rows(batch, value.variable)
+    places = np.array([value.type.edge_types.index(name) for name in bound.types], np.int64)
+    codes = places.take(bound.type_indices[is_bound])
+    items = (codes << _NUMBER_BITS) | bound.dense_ids[is_bound]
+    found = _build_structs(items, kind, value.type.edge_types, _EdgeReader(context))
+    return _place_structs(found, is_bound)
+
+
+def _place_structs(found: pa.Array, is_there: npt.NDArray[np.bool_]) -> pa.Array:
+    """Objects for the rows that have one."""
+    if is_there.all():
+        return found
+    return found.take(pa.array(np.cumsum(is_there) - 1, mask=~is_there))
 
 
 class _NodeReader:
@@ -98,6 +139,18 @@ def _build_objects(
 ) -> pa.ListArray:
     """Lists of objects for lists of the numbers of entities, with their types above them."""
     items, counts = split_lists(lists)
+    return build_lists(_build_structs(items, kind.value_type, types, reader), counts, lists).cast(
+        kind
+    )
+
+
+def _build_structs(
+    items: npt.NDArray[np.int64],
+    kind: pa.DataType,
+    types: tuple[str, ...],
+    reader: _NodeReader | _EdgeReader,
+) -> pa.StructArray:
+    """Objects for the numbers of entities, with their types above them."""
     codes = items >> _NUMBER_BITS
     numbers = (items & _NUMBER_MASK).astype(np.int32)
     places = [np.flatnonzero(codes == code) for code in range(len(types))]
@@ -113,9 +166,8 @@ def _build_objects(
 
         return _merge_types(types, places, fetch, field.type)
 
-    fields = [collect(field) for field in kind.value_type]
-    objects = pa.StructArray.from_arrays(fields, fields=list(kind.value_type))
-    return build_lists(objects, counts, lists).cast(kind)
+    fields = [collect(field) for field in kind]
+    return pa.StructArray.from_arrays(fields, fields=list(kind))
 
 
 def _merge_types(
