@@ -74,7 +74,7 @@ def _build_nodes(
     numbers = context.source.get_nodes(type_name).find(ids.drop_null())
     reader = _NodeReader(context)
     found = _build_structs(numbers.astype(np.int64), kind, (type_name,), reader)
-    return _place_structs(found, np.asarray(ids.is_valid()))
+    return _arrange_structs(found, np.asarray(ids.is_valid()))
 
 
 def project_edge(
@@ -86,10 +86,10 @@ def project_edge(
     codes = places.take(bound.type_indices[is_bound])
     items = (codes << _NUMBER_BITS) | bound.dense_ids[is_bound]
     found = _build_structs(items, kind, value.type.edge_types, _EdgeReader(context))
-    return _place_structs(found, is_bound)
+    return _arrange_structs(found, is_bound)
 
 
-def _place_structs(found: pa.Array, is_there: npt.NDArray[np.bool_]) -> pa.Array:
+def _arrange_structs(found: pa.Array, is_there: npt.NDArray[np.bool_]) -> pa.Array:
     """Objects for the rows that have one."""
     if is_there.all():
         return found
