@@ -35,6 +35,8 @@ BRANCHING_LINES_MAX = 450
 ALGORITHMS_LINES_MAX = 300
 # The walks of paths, which no other part of the model needs.
 PATHS_LINES_MAX = 100
+# Row guards, of which the operators know only what is left of the graph.
+GUARDS_LINES_MAX = 50
 # Files and functions that are larger than the bounds, with their size. Entries may only shrink.
 RATCHET: dict[str, int] = {}
 BANNED_MODULE_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
@@ -96,6 +98,7 @@ def test_the_model_of_the_language_stays_small() -> None:
     functions = lines.pop("functions.py")
     assert lines.pop("algorithms.py") <= ALGORITHMS_LINES_MAX
     assert lines.pop("paths.py") <= PATHS_LINES_MAX
+    assert lines.pop("guards.py") <= GUARDS_LINES_MAX
     assert sum(lines.values()) <= MODEL_LINES_MAX, lines
     assert functions <= VALUE_FUNCTIONS_LINES_MAX
     assert branching <= BRANCHING_LINES_MAX

@@ -86,6 +86,7 @@ _MEANING: dict[type[typed.Expr], Callable[[Any, At], Any]] = {
     typed.Member: lambda expr, at: _known(operator.contains, at(expr.items), at(expr.item)),
     typed.Substring: lambda expr, at: _known(operator.contains, at(expr.text), at(expr.part)),
     typed.Prefix: lambda expr, at: _known(str.startswith, at(expr.text), at(expr.prefix)),
+    typed.GuardTest: lambda expr, at: is_seen(at.row[expr.variable], expr.guards, at.params),
     typed.TextMatch: lambda expr, at: search.matches(
         expr.function,
         _field(at.row[expr.variable], expr.property),
@@ -97,6 +98,12 @@ _MEANING: dict[type[typed.Expr], Callable[[Any, At], Any]] = {
     typed.AllOf: lambda expr, at: min(map(at, expr.operands), key=_TRUTHS.index),
     typed.AnyOf: lambda expr, at: max(map(at, expr.operands), key=_TRUTHS.index),
 }
+
+
+def is_seen(node: Entity, guards: Iterable[typed.TypeGuard], params: Params) -> bool:
+    """Whether the guard of the type of a node, if there is one, lets it be seen."""
+    at = At({typed.GUARDED: node}, params)
+    return all(at(each.condition) is True for each in guards if each.type_name == node["@type"])
 
 
 def has_fault(expr: typed.Expr, at: At) -> bool:

@@ -1,6 +1,5 @@
 """Plans: one small method per operator, from rows to rows."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -8,6 +7,7 @@ from typing import Any
 
 from model import aggregates, algorithms, expressions, functions, paths, search
 from model.expressions import SCORE, At, Entity, Params, Row
+from model.guards import SeenGraphs
 from model.store import Store, Table
 from omnigraph.embedding.embedder import normalize_vector
 from omnigraph.errors import ExecutionError, ResourceLimitError
@@ -56,13 +56,8 @@ class Reader:
     def __init__(self, graph: Store, params: Params, embed: Embed | None, work_limit: int) -> None:
         self._graph, self._params, self._embed = graph, params, embed
         self._work, self._work_limit = 0, work_limit
+        self._seen = SeenGraphs(graph, params)
         self.path_work = paths.Work()
-        self._edges_at: dict[tuple[str, Place], list[Entity]] = defaultdict(list)
-        for name, table in graph.edges.items():
-            for edge in table.values():
-                type_ = graph.catalog.edges[name]
-                for end in {(type_.source, edge["@src"]), (type_.target, edge["@dst"])}:
-                    self._edges_at[name, end].append(edge)
 
     def read(self, read: plan.ReadPlan) -> Iterable[Row]:
         """The rows of a plan."""
@@ -172,7 +167,7 @@ class Reader:
         """Each edge at a node, with the node at its other end; a loop once."""
         for step in op.steps:
             type_ = self._graph.catalog.edges[step.edge_type]
-            for edge in self._edges_at[step.edge_type, start]:
+            for edge in self._seen.list_edges(op.guards, (step.edge_type, start)):
                 source, target = (type_.source, edge["@src"]), (type_.target, edge["@dst"])
                 is_from = source == start and (op.is_undirected or not step.is_reversed)
                 is_to = target == start and (op.is_undirected or step.is_reversed)
@@ -211,7 +206,7 @@ class Reader:
                 yield row | {op.variable: item} | ({op.position: place} if op.position else {})
 
     def tablefunction(self, op: plan.TableFunction, rows: Iterable[Row]) -> Iterator[Row]:
-        table = algorithms.table(op.call, self._graph, self._params)
+        table = algorithms.table(op.call, self._seen.get(op.guards), self._params)
         for row in rows:
             for found in table:
                 own = {each.name: found[each.column] for each in op.variables}
@@ -234,7 +229,7 @@ class Reader:
 
     def pathexpand(self, op: plan.PathExpand, rows: Iterable[Row]) -> Iterator[Row]:
         for row in rows:
-            for found in paths.expand(self._graph, op, row, self.path_work):
+            for found in paths.expand(self._seen.get(op.guards), op, row, self.path_work):
                 yield row | found
 
     def rank(self, op: plan.Rank, rows: Iterable[Row]) -> list[Row]:

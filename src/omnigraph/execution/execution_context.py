@@ -20,8 +20,10 @@ from omnigraph.execution.sources.type_set_source import SetNodes
 from omnigraph.query.ast import CompareOp
 from omnigraph.query.tree_walk import iter_subexpressions, variables_of
 from omnigraph.query.typed_tree import (
+    GUARDED,
     Compare,
     Expr,
+    GuardTest,
     Prefix,
     PropertyValue,
     Substring,
@@ -168,6 +170,8 @@ class BatchRows:
     def evaluate_directly(self, condition: Expr, params: Params) -> Mask | None:
         """Where a condition about nodes is true, if there is a faster way than values by row."""
         self.context.budget.check_interrupts()
+        if isinstance(condition, GuardTest):
+            return self._test_guards(condition)
         names = variables_of(condition)
         if names & self.context.nullable:
             return self._evaluate_parts(condition, params)
@@ -181,6 +185,21 @@ class BatchRows:
             if found is not None:
                 return found
         return self._evaluate_parts(condition, params)
+
+    def _test_guards(self, test: GuardTest) -> Mask:
+        """Which nodes of several types are seen, each by the guard of its own type."""
+        numbers = self.batch.nodes[test.variable]
+        nodes = self.context.source.get_nodes(self.context.nodes_of[test.variable])
+        assert isinstance(nodes, SetNodes)
+        seen = np.ones(len(numbers), np.bool_)
+        for guard in test.guards:
+            places, own = nodes.numbering.select(guard.type_name, numbers)
+            inside = replace(
+                self.context, nodes_of={GUARDED: guard.type_name}, nullable=frozenset()
+            )
+            mask = inside.evaluate_mask(Batch(len(own), {GUARDED: own}), [guard.condition])
+            seen[slice(None) if places is None else places] = mask
+        return seen
 
     def _evaluate_nodes(self, variable: str, condition: Expr, params: Params) -> Mask | None:
         numbers, type_name = self.batch.nodes[variable], self.context.nodes_of[variable]

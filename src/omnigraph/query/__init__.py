@@ -14,6 +14,7 @@ of them is an error, and nothing in it needs another look-up.
     function_signatures   the functions of values
     table_functions       the table functions, which `for` goes through
     typed_tree            typed expressions
+    typed_guards          which nodes a reader sees
     typed_statements      the typed statements of mutations
     typed_table_calls     typed calls of table functions
     typed_reads           typed reads: patterns, columns and order
@@ -23,6 +24,7 @@ of them is an error, and nothing in it needs another look-up.
     pattern_stages        what of a pattern is matched before and after its lateral blocks
     pattern_assembly      the order of a pattern, in which each variable is bound before its use
     logical_plan          the logical plan
+    row_limits            conditions of a policy on rows, as guards of plans
     rewrites              plans to cheaper plans
     tree_walk             traversal of plans and typed expressions
     limit_binding         limits that parameters give

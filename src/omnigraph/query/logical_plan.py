@@ -23,6 +23,7 @@ from omnigraph.query.typed_tree import (
     ResultType,
     RowCount,
     Score,
+    TypeGuard,
 )
 
 
@@ -84,7 +85,8 @@ class Expand:
 
     When `target_is_bound`, keeps the rows (once per edge, with an edge variable) whose target is
     reached; otherwise binds the target to each reached node that satisfies the conditions. The
-    meaning of steps, bounds and edge variable is that of `typed_reads.Traversal`.
+    meaning of steps, bounds and edge variable is that of `typed_reads.Traversal`. Nodes that
+    `guards` hide are not there: neither to pass nor to count.
     """
 
     input: Operator
@@ -102,6 +104,7 @@ class Expand:
     conditions: tuple[Expr, ...] = ()
     properties: tuple[str, ...] | None = None
     edge_properties: tuple[str, ...] | None = None
+    guards: tuple[TypeGuard, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +172,15 @@ class Unnest:
 class TableFunction:
     """Each input row with each row of a table, which reads no row.
 
-    Of variables that are `joined`, which the input binds, both have the same node.
+    Of variables that are `joined`, which the input binds, both have the same node. The graph of the
+    call has no node that `guards` hide.
     """
 
     input: Operator
     call: TableCall
     variables: tuple[TableVariable, ...]
     joined: tuple[str, ...] = ()
+    guards: tuple[TypeGuard, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +208,8 @@ class PathExpand:
 
     Unless `target_is_bound`, that is each node of its type that paths lead to. `variable` is the
     path, `length` the number of its edges, and `rank` its place among those of the same ends. The
-    meaning of steps, bounds and selector is that of `typed_reads.PathMatch`.
+    meaning of steps, bounds and selector is that of `typed_reads.PathMatch`. No path has a node
+    that `guards` hide.
     """
 
     input: Operator
@@ -220,6 +226,7 @@ class PathExpand:
     minimum: int = 1
     maximum: int = 1
     target_is_bound: bool = True
+    guards: tuple[TypeGuard, ...] = ()
 
     @property
     def is_all(self) -> bool:
@@ -342,7 +349,8 @@ class ReadPlan:
     """A read, ready to run.
 
     `root` is a `Project`, or an `Aggregate` under `Having`, `Sort` and `Limit`, with a `Project`
-    above if something is computed from the groups.
+    above if something is computed from the groups. `guards` say which nodes its reader sees; the
+    rewrite `guard_types` applies them.
     """
 
     name: str
@@ -355,6 +363,7 @@ class ReadPlan:
     # The parameter with the cursor of the page before, and whether all rows are counted.
     after: str | None = None
     has_total: bool = False
+    guards: tuple[TypeGuard, ...] = ()
 
     @property
     def is_paged(self) -> bool:

@@ -15,8 +15,9 @@ from omnigraph.query.parser import ParsedFile, parse_query_file
 from omnigraph.query.query_lowering import lower_query
 from omnigraph.query.query_settings import check_settings
 from omnigraph.query.rewrites import Rewriting, rewrite
+from omnigraph.query.rewrites.guard_types import guard_statements
 from omnigraph.query.typed_reads import CheckedQuery
-from omnigraph.query.typed_tree import Mutation, PatternWrite
+from omnigraph.query.typed_tree import Mutation, PatternWrite, TypeGuard
 from omnigraph.schema.catalog import Catalog
 
 # A hint that lists more names than this is not read.
@@ -38,24 +39,25 @@ class CompiledQuery:
     pattern_plans: tuple[ReadPlan, ...] = ()
 
 
-def compile_query(
+def compile_query(  # noqa: PLR0913 — one keyword for each decision of the caller
     text: str | bytes,
     catalog: Catalog,
     *,
     name: str | None = None,
     mode: Mode = Mode.LENIENT,
     file_name: str = "query.gq",
+    guards: tuple[TypeGuard, ...] = (),
     poll: Poll = lambda: None,
 ) -> CompiledQuery:
     """Compile one query of a text; a text with one declaration needs no name.
 
-    Raises `CompileError` with every diagnostic of the file's grammar and of this query, and
-    `QueryNotFoundError` if the text does not declare it. Every stage calls `poll` often: what it
-    raises ends the compilation.
+    It reads what `guards` leave of the graph. Raises `CompileError` with every diagnostic of the
+    file's grammar and of this query, and `QueryNotFoundError` if the text does not declare it.
+    Every stage calls `poll` often: what it raises ends the compilation.
     """
     parsed = parse_file(text, name=file_name, mode=mode, poll=poll)
     query = select_query(parsed.file, name)
-    return compile_declaration(query, parsed, catalog, mode=mode, poll=poll)
+    return compile_declaration(query, parsed, catalog, mode=mode, guards=guards, poll=poll)
 
 
 def parse_file(
@@ -87,13 +89,14 @@ def check_query_names(file: File, collector: Collector) -> None:
         seen.add(name.text)
 
 
-def compile_declaration(
+def compile_declaration(  # noqa: PLR0913 — one keyword for each decision of the caller
     query: Query,
     parsed: ParsedFile,
     catalog: Catalog,
     *,
     mode: Mode = Mode.LENIENT,
     rewriting: Rewriting = rewrite,
+    guards: tuple[TypeGuard, ...] = (),
     poll: Poll = lambda: None,
 ) -> CompiledQuery:
     """Compile one declaration of a parsed file, also the one that `explain` is about."""
@@ -106,9 +109,13 @@ def compile_declaration(
     checked = check_query(query, catalog, collector, mode=mode)
     if checked is None:
         raise CompileError(collector.list_diagnostics())
-    plan = rewriting(lower_query(checked, poll), catalog, poll)
+
+    def plan_query(found: CheckedQuery) -> Plan:
+        return rewriting(_guard_plan(lower_query(found, poll), guards), catalog, poll)
+
+    plan = plan_query(checked)
     patterns = [
-        rewriting(lower_query(each.source, poll), catalog, poll)
+        plan_query(each.source)
         for each in (plan.statements if isinstance(plan, Mutation) else ())
         if isinstance(each, PatternWrite)
     ]
@@ -120,6 +127,14 @@ def compile_declaration(
         parsed.file.settings,
         tuple(each for each in patterns if isinstance(each, ReadPlan)),
     )
+
+
+def _guard_plan(plan: Plan, guards: tuple[TypeGuard, ...]) -> Plan:
+    if not guards:
+        return plan
+    if isinstance(plan, ReadPlan):
+        return replace(plan, guards=guards)
+    return guard_statements(plan, guards)
 
 
 def select_query(file: File, name: str | None) -> Query:

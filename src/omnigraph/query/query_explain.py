@@ -49,6 +49,7 @@ from omnigraph.query.typed_tree import (
     EdgeValue,
     Expr,
     FunctionValue,
+    GuardTest,
     IsNull,
     ListOf,
     Member,
@@ -67,6 +68,7 @@ from omnigraph.query.typed_tree import (
     Substring,
     SystemValue,
     TextMatch,
+    TypeGuard,
     Value,
 )
 from omnigraph.schema.property_types import ListType, PropertyType, Scalar, VectorType
@@ -308,6 +310,11 @@ def format_expression(expr: Expr) -> str:
             return _format_leaf(expr)
 
 
+def format_guard(guard: TypeGuard) -> str:
+    """Which nodes of a type are seen."""
+    return f"({guard.type_name} where {format_expression(guard.condition)})"
+
+
 def _join_operands(separator: str, operands: Iterable[Expr]) -> str:
     return separator.join(
         f"({format_expression(each)})" if isinstance(each, _COMPOUND) else format_expression(each)
@@ -345,6 +352,7 @@ def _format_aggregate(call: AggregateValue) -> str:
 
 def _format_leaf(
     expr: Constant
+    | GuardTest
     | ParameterValue
     | NowValue
     | PropertyValue
@@ -358,6 +366,8 @@ def _format_leaf(
     match expr:
         case Constant(value, type_):
             return _format_value(value, _item_scalar_of(type_))
+        case GuardTest(guards=guards):
+            return " and ".join(map(format_guard, guards))
         case ParameterValue(name):
             return f"${name}"
         case NowValue():

@@ -48,6 +48,7 @@ from omnigraph.query.typed_tree import (
     EdgeValue,
     Expr,
     FunctionValue,
+    GuardTest,
     IsNull,
     ListOf,
     Member,
@@ -96,6 +97,8 @@ CHILD_FIELDS: dict[type[Expr], tuple[str, ...]] = {
     AnyOf: ("operands",),
     Negation: ("operand",),
     TextMatch: ("query", "edits"),
+    # Its conditions are about a variable of their own.
+    GuardTest: (),
     NearestScore: ("query",),
     Bm25Score: ("query",),
     RrfScore: ("arms", "k"),
@@ -110,6 +113,7 @@ _READS_VARIABLE = (
     EdgeValue,
     BoundValue,
     TextMatch,
+    GuardTest,
     NearestScore,
     Bm25Score,
 )

@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from omnigraph.lang.tree_nodes import tree_node
 from omnigraph.query.ast import AggregateFunction, CompareOp, Metric, TextFunction
+from omnigraph.query.typed_guards import GUARDED, GuardTest, TypeGuard
 from omnigraph.query.typed_statements import (
     Action,
     Assign,
@@ -34,14 +35,16 @@ from omnigraph.query.typed_statements import (
 )
 from omnigraph.schema.property_types import ListType, PropertyType, Scalar, make_scalar_type
 
-# Statements of mutations are in a module of their own, and found here as all checked queries are.
+# Statements of mutations, and guards, are in modules of their own, and found here too.
 __all__ = [
+    "GUARDED",
     "Action",
     "Assign",
     "DeleteBound",
     "DeleteEach",
     "DeleteEdges",
     "DeleteNodes",
+    "GuardTest",
     "InsertEdge",
     "InsertNode",
     "Mutation",
@@ -50,6 +53,7 @@ __all__ = [
     "RecordParameter",
     "RowsWrite",
     "Statement",
+    "TypeGuard",
     "UpdateBound",
     "UpdateEach",
     "UpdateEdges",
@@ -437,6 +441,7 @@ Expr = (
     | AnyOf
     | Negation
     | TextMatch
+    | GuardTest
     | Score
     | ScoreValue
     | AggregateValue

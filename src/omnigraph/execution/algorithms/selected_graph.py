@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,13 @@ from omnigraph.schema.catalog import Catalog, EdgeType
 _LENGTHS = frozenset({TableFunction.DISTANCES, TableFunction.CLOSENESS, TableFunction.BETWEENNESS})
 # Of a node: its number, its place, and its rank while it is sorted.
 _NODE_BYTES = 24
+
+
+class NodeTest(Protocol):
+    """Which nodes of a type are part of the graph."""
+
+    def evaluate_mask(self, numbers: DenseIds) -> npt.NDArray[np.bool_]:
+        """Which of the nodes are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +69,7 @@ class SelectedNodes:
                 pa.array([texts[at] for at in own.tolist()], pa.utf8())
             )
             numbers = self.list_numbers(type_name)
-            found[own[known >= 0]] = numbers.take(known[known >= 0])
+            found[own[known >= 0]] = take_numbers(numbers, known[known >= 0])
         missing = np.flatnonzero(found < 0)
         if len(missing):
             raise ExecutionError(f"{option}: there is no node '{ids[int(missing[0])]}'")
@@ -80,10 +88,13 @@ class SelectedNodes:
         return type_name, text
 
     def list_numbers(self, type_name: str) -> NodeNumbers:
-        """The number of each node of a type, by the one that the type gives it."""
+        """The number of each node of a type, by the one that the type gives it.
+
+        It is -1 for nodes that were not selected; the last place is one of them.
+        """
         own = self.get_range(type_name)
         dense_ids = self.dense_ids[own]
-        found = np.full(int(dense_ids.max(initial=-1)) + 1, -1, np.int32)
+        found = np.full(int(dense_ids.max(initial=-1)) + 2, -1, np.int32)
         found[dense_ids] = np.arange(own.start, own.stop, dtype=np.int32)
         return found
 
@@ -101,7 +112,14 @@ class SelectedNodes:
         return names.take(pa.array(places))
 
 
-def select_nodes(source: Source, types: tuple[str, ...], budget: Budget) -> SelectedNodes:
+def take_numbers(numbers: NodeNumbers, dense_ids: DenseIds) -> NodeNumbers:
+    """The numbers of nodes among those of `SelectedNodes.list_numbers`."""
+    return numbers.take(np.minimum(dense_ids, len(numbers) - 1))
+
+
+def select_nodes(
+    source: Source, types: tuple[str, ...], budget: Budget, guards: Mapping[str, NodeTest | None]
+) -> SelectedNodes:
     """The nodes of some types, which are sorted by name, in the order of their ids."""
     parts: list[DenseIds] = []
     for type_name in types:
@@ -109,6 +127,8 @@ def select_nodes(source: Source, types: tuple[str, ...], budget: Budget) -> Sele
         nodes = source.get_nodes(type_name)
         budget.require_memory(nodes.count * _NODE_BYTES)
         own = nodes.list_all()
+        if (guard := guards.get(type_name)) is not None:
+            own = own[guard.evaluate_mask(own)]
         ranks = nodes.rank_ids(own)
         is_sorted = bool((ranks[1:] > ranks[:-1]).all())
         parts.append(own if is_sorted else own.take(np.argsort(ranks)))
@@ -127,8 +147,11 @@ def select_edges(
         budget.check_interrupts()
         type_ = catalog.edges[each.edge_type]
         starts, ends, at = _read_ends(nodes, type_)
-        sources = numbers[type_.source].take(starts)
-        targets = numbers[type_.target].take(ends)
+        sources = take_numbers(numbers[type_.source], starts)
+        targets = take_numbers(numbers[type_.target], ends)
+        is_between = (sources >= 0) & (targets >= 0)
+        if not is_between.all():
+            sources, targets, at = sources[is_between], targets[is_between], at[is_between]
         parts.append(_make_part(call, each, nodes, (sources, targets, at)))
     return EdgeGraph(nodes.count, parts, budget)
 

@@ -22,6 +22,7 @@ from omnigraph.execution.algorithms.neighbour_similarity import SimilarityOption
 from omnigraph.execution.algorithms.node_degrees import compute_degrees
 from omnigraph.execution.algorithms.pagerank import PageRankOptions, compute_pagerank
 from omnigraph.execution.algorithms.selected_graph import (
+    NodeTest,
     SelectedNodes,
     select_edges,
     select_nodes,
@@ -55,10 +56,12 @@ class TableRows:
         return len(self.columns[0])
 
 
-def compute_table(call: TableCall, context: ExecutionContext) -> TableRows:
-    """The table of a call, on the nodes and edges of a read."""
+def compute_table(
+    call: TableCall, context: ExecutionContext, guards: Mapping[str, NodeTest | None]
+) -> TableRows:
+    """The table of a call, on the nodes and edges of a read; guards say which nodes are seen."""
     options = _read_options(call, context.params)
-    nodes = select_nodes(context.source, call.node_types, context.budget)
+    nodes = select_nodes(context.source, call.node_types, context.budget, guards)
     if options.get("sources") is not None:
         options["sources"] = nodes.find(options["sources"], "sources")
     graph = select_edges(call, nodes, context.view.catalog, context.budget)

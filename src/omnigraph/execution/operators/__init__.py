@@ -10,6 +10,7 @@ is allocated; time and cancellation are checked between morsels.
     expand_operator        traversals to new nodes, and between bound nodes
     traversal_hops         one hop over several edge types, or several hops by distance
     filter_operator        conditions on rows and on nodes, and the interface of an operator
+    node_guard             nodes that an operator meets on its way, and may not pass
     semi_join_operator     correlated blocks: `exists`, `not`, `count`
     lateral_operator       blocks whose variables are kept: `optional`, `each`
     value_operators        the items of lists, and values that are bound to variables

@@ -15,9 +15,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.execution.execution_context import ExecutionContext
+from omnigraph.execution.operators.node_guard import build_node_guard
 from omnigraph.execution.operators.traversal_hops import PAIR_BYTES, DirectedEdges
 from omnigraph.execution.sorted_arrays import is_among, sort_distinct_pairs, split_by_counts
-from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
+from omnigraph.execution.sources.graph_source import (
+    DenseIds,
+    NeighbourEdges,
+    Neighbours,
+    RowIndices,
+)
 from omnigraph.query.logical_plan import PathExpand
 from omnigraph.query.typed_tree import PathPart
 from omnigraph.rows.comparison import flatten_chunks
@@ -69,6 +75,7 @@ class PathWalks:
         self.budget = context.budget
         self.node_types = op.type.node_types
         self.edge_types = op.type.edge_types
+        self._guards = [build_node_guard(context, name, op.guards) for name in self.node_types]
         self._edges = [context.source.get_edges(name) for name in self.edge_types]
         self._ways = [
             _Way(
@@ -130,9 +137,12 @@ class PathWalks:
         for at, way, edges in self._iter_parts(states, is_backwards):
             nodes = self.numbers_of(states.take(at))
             found = edges.edges.expand_neighbours(nodes, is_reversed=edges.is_reversed)
+            other = way.source if is_backwards else way.target
+            if (guard := self._guards[other]) is not None:
+                seen = guard.evaluate_mask(found.ends)
+                found = Neighbours(found.start_indices[seen], found.ends[seen])
             self._spend(len(found.ends), sum(map(len, parts)))
             places = self.places_of(states.take(at)).take(found.start_indices)
-            other = way.source if is_backwards else way.target
             parts.append(sort_distinct_pairs(self._pack(places, other, found.ends)))
         if not parts:
             return np.zeros(0, np.int64)
@@ -150,6 +160,11 @@ class PathWalks:
         for at, way, edges in self._iter_parts(states, is_backwards=False):
             nodes = self.numbers_of(states.take(at))
             found = edges.edges.expand_edges(nodes, is_reversed=edges.is_reversed)
+            if (guard := self._guards[way.target]) is not None:
+                seen = guard.evaluate_mask(found.ends)
+                found = NeighbourEdges(
+                    found.start_indices[seen], found.ends[seen], found.edges[seen]
+                )
             self._spend(len(found.ends), held)
             parents = at.take(found.start_indices)
             if edges.is_return:

@@ -17,6 +17,7 @@ from omnigraph.execution.batch import (
     prune_variables,
 )
 from omnigraph.execution.execution_context import ExecutionContext
+from omnigraph.execution.operators.node_guard import build_node_guard
 from omnigraph.execution.sorted_arrays import expand_runs
 from omnigraph.execution.sources.graph_source import DenseIds, RowIndices
 from omnigraph.query.logical_plan import TableFunction
@@ -84,7 +85,10 @@ class TableFunctionOperator:
         from omnigraph.execution.algorithms.table_columns import compute_table  # noqa: PLC0415
 
         context, op = self._context, self._op
-        found = compute_table(op.call, context)
+        guards = {
+            each.type_name: build_node_guard(context, each.type_name, [each]) for each in op.guards
+        }
+        found = compute_table(op.call, context, guards)
         rows = _bind_columns(op, found)
         context.budget.require_memory(rows.num_rows * (count_row_bytes(rows) + _INDEX_BYTES))
         if not op.joined:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from omnigraph.execution.batch import BoundEdges
 from omnigraph.execution.execution_context import ExecutionContext
+from omnigraph.execution.operators.node_guard import NodeGuard, build_node_guard
 from omnigraph.execution.sorted_arrays import (
     NO_DENSE_IDS,
     NO_ROW_INDICES,
@@ -81,14 +82,20 @@ class DirectedEdges:
             None if edge_lists is None else getattr(edge_lists(self.is_reversed), "offsets", None)
         )
 
-    def count_incident(self, nodes: DenseIds, rows: RowIndices | None) -> int:
+    def count_incident(
+        self, nodes: DenseIds, rows: RowIndices | None, guard: NodeGuard | None
+    ) -> int:
         """How many edges are at nodes on either side, a loop once; each for so many rows."""
         found = self.edges.expand_edges(nodes, is_reversed=self.is_reversed)
         places = found.start_indices
+        if guard is not None:
+            places = places[guard.evaluate_mask(found.ends)]
         if self.is_symmetric:
             others = self.edges.expand_edges(nodes, is_reversed=not self.is_reversed)
-            is_loop = others.ends == nodes.take(others.start_indices)
-            places = np.concatenate([places, others.start_indices[~is_loop]])
+            is_counted = others.ends != nodes.take(others.start_indices)
+            if guard is not None:
+                is_counted &= guard.evaluate_mask(others.ends)
+            places = np.concatenate([places, others.start_indices[is_counted]])
         return len(places) if rows is None else int(rows.take(places).sum())
 
 
@@ -102,6 +109,8 @@ class Traversal:
     minimum: int
     maximum: int
     is_selection: bool
+    # The nodes that may be passed and counted; all of them if None.
+    guard: NodeGuard | None = None
 
     @property
     def is_single(self) -> bool:
@@ -172,16 +181,24 @@ class Traversal:
         for way in self.directions:
             if way.is_return:
                 continue
-            least = way.count_neighbours(nodes)
+            # A degree counts edges to hidden nodes too.
+            least = way.count_neighbours(nodes) if self.guard is None else None
             known = 0 if least is None else _count_weighted(least, rows)
             # What a bound from below refuses need not be counted exactly.
             if known > budget.work_left:
                 budget.spend_work(known)
-            budget.spend_work(way.count_incident(nodes, rows))
+            budget.spend_work(way.count_incident(nodes, rows, self.guard))
 
     # ---- one hop ----
 
     def _expand_hop(self, nodes: DenseIds, *, is_distinct: bool = False) -> Neighbours:
+        found = self._find_neighbours(nodes, is_distinct=is_distinct)
+        if self.guard is None:
+            return found
+        seen = self.guard.evaluate_mask(found.ends)
+        return Neighbours(found.start_indices[seen], found.ends[seen])
+
+    def _find_neighbours(self, nodes: DenseIds, *, is_distinct: bool) -> Neighbours:
         self._require_memory(nodes, is_distinct=is_distinct)
         if len(self.directions) == 1:
             return self.directions[0].edges.expand_neighbours(
@@ -300,7 +317,9 @@ def traversal_of(op: Expand, context: ExecutionContext, *, is_backwards: bool = 
     # Between two types there is nothing after the first hop.
     maximum = op.maximum if op.source_type == op.target_type else 1
     types = tuple(step.edge_type for step in op.steps)
-    return Traversal(context, types, tuple(ways), op.minimum, maximum, op.is_selection)
+    end_type = op.source_type if is_backwards else op.target_type
+    guard = build_node_guard(context, end_type, op.guards)
+    return Traversal(context, types, tuple(ways), op.minimum, maximum, op.is_selection, guard)
 
 
 def _types_of(op: Expand) -> tuple[str, str]:

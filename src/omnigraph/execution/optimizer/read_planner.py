@@ -54,6 +54,7 @@ from omnigraph.execution.sources.topology.topology_source import TopologySource
 from omnigraph.lru_cache import LruCache
 from omnigraph.query.limit_binding import NO_LIMIT, LimitBinding, bind_limit, read_limit
 from omnigraph.query.logical_plan import Filter, Limit, ReadPlan, Sort, StageRows
+from omnigraph.query.query_explain import format_expression
 from omnigraph.rows.evaluator import Params
 from omnigraph.schema.catalog import Catalog
 
@@ -185,7 +186,9 @@ class Planner:
             run.watch.start()
             steps, projection = run.query.steps, run.query.projection
             finish_rows(run.rows, steps, projection, run.context, note=run.note, pager=pager)
-        return Explained(tuple(reversed([*run.found, *run.explain_steps()])))
+        return Explained(
+            (*reversed([*run.found, *run.explain_steps()]), *_explain_guards(run.query))
+        )
 
     def _explain_stage(
         self, stage: StageRows, context: ExecutionContext, *, analyze: bool
@@ -254,6 +257,14 @@ class _ExplainedRun:
         """The operators after the pattern, of which the times are known by now."""
         rank = () if self.query.rank is None else (self.query.rank,)
         return self.explaining.explain_rest((*rank, *self.query.steps))
+
+
+def _explain_guards(query: AnalyzedPlan) -> Iterator[ExplainedRow]:
+    """What the policy hides of the types that are read."""
+    read = {key.name for key in query.types}
+    for each in query.plan.guards:
+        if each.type_name in read:
+            yield ExplainedRow("Policy", f"{each.type_name}: {format_expression(each.condition)}")
 
 
 def _are_guards_true(query: AnalyzedPlan, context: ExecutionContext) -> bool:

@@ -27,9 +27,11 @@ from omnigraph.execution.sources.graph_source import (
 )
 from omnigraph.query.tree_walk import map_children
 from omnigraph.query.typed_tree import (
+    BOOL,
     STRING,
     Constant,
     Expr,
+    GuardTest,
     PropertyValue,
     SystemName,
     SystemValue,
@@ -179,18 +181,21 @@ class SetNodes:
             match expr:
                 case SystemValue(name=SystemName.TYPE):
                     return Constant(own_type.name, STRING)
+                case GuardTest(guards=guards):
+                    own = (each.condition for each in guards if each.type_name == own_type.name)
+                    return next(own, Constant(True, BOOL))
                 case PropertyValue(property=name, type=kind) if name not in own_type.properties:
                     return Constant(None, kind)
                 case _:
                     return map_children(expr, specialize)
 
-        own: list[Expr] = []
+        kept: list[Expr] = []
         for each in map(specialize, conditions):
             if not is_constant(each):
-                own.append(each)
+                kept.append(each)
             elif evaluate_constant(each, params) is not True:
                 return NO_DENSE_IDS
-        return self.members[place].filter_nodes(own, params)
+        return self.members[place].filter_nodes(kept, params)
 
     def _join(self, parts: Iterable[DenseIds]) -> DenseIds:
         pairs = zip(self.numbering.types, parts, strict=True)

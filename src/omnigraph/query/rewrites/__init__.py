@@ -3,7 +3,9 @@
 In: a plan and its catalog. Out: a plan that gives the same rows with less work. Guarantee: every
 rule is total, keeps the meaning on its own, and does nothing to its own output. One rule is one
 file with one function; `RULES` is the order in which they run on a read. A mutation has one rule.
+The first rule alone changes what a plan means: it hides what the reader may not see.
 
+    guard_types           conditions on the nodes of guarded types
     fold_constants        evaluates what depends on no row and no parameter
     split_conjunctions    one condition per conjunct
     push_filters          filters to where their variable is bound
@@ -22,6 +24,7 @@ from omnigraph.lang.diagnostics import Poll
 from omnigraph.query.logical_plan import Plan, ReadPlan
 from omnigraph.query.rewrites.choose_root import choose_root
 from omnigraph.query.rewrites.fold_constants import fold_constants
+from omnigraph.query.rewrites.guard_types import guard_types
 from omnigraph.query.rewrites.prune_properties import prune_properties
 from omnigraph.query.rewrites.push_filters import push_filters
 from omnigraph.query.rewrites.simplify_statements import simplify_statements
@@ -37,6 +40,7 @@ Rule = Callable[[ReadPlan, Catalog], ReadPlan]
 Rewriting = Callable[[Plan, Catalog, Poll], Plan]
 
 RULES: tuple[Rule, ...] = (
+    guard_types,
     fold_constants,
     split_conjunctions,
     push_filters,
@@ -55,7 +59,10 @@ def rewrite(plan: Plan, catalog: Catalog, poll: Poll = lambda: None) -> Plan:
 
 def _rewrite_read(plan: ReadPlan, catalog: Catalog, poll: Poll) -> ReadPlan:
     """The plan after every rule, as those of its stages are first."""
-    root = map_stages(plan.root, lambda each: _rewrite_read(each, catalog, poll))
+    guards = plan.guards
+    root = map_stages(
+        plan.root, lambda each: _rewrite_read(replace(each, guards=guards), catalog, poll)
+    )
     plan = plan if root is plan.root else replace(plan, root=root)
     for rule in RULES:
         poll()

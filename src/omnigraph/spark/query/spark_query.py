@@ -110,7 +110,7 @@ def _require_supported(plan: plans.ReadPlan, params: Params) -> None:
         if isinstance(operator, plans.StageRows):
             what = "combined reads" if operator.operators else "a read with stages"
             raise EngineUnsupportedError("spark", what)
-        if isinstance(operator, STAGES) and (problem := _find_problem(operator)):
+        if isinstance(operator, (*STAGES, plans.Expand)) and (problem := _find_problem(operator)):
             raise EngineUnsupportedError("spark", problem)
         if isinstance(operator, BLOCKS) and used_variables_of(operator) & nullable:
             raise EngineUnsupportedError("spark", "a block about what 'optional' may leave out")
@@ -134,7 +134,8 @@ def _require_supported_objects(plan: plans.ReadPlan) -> None:
 
 
 def _find_problem(
-    operator: plans.Lateral
+    operator: plans.Expand
+    | plans.Lateral
     | plans.Unnest
     | plans.TableFunction
     | plans.Extend
@@ -142,6 +143,9 @@ def _find_problem(
     | plans.PathExpand,
 ) -> str | None:
     match operator:
+        case plans.Expand(guards=guards, is_selection=is_selection):
+            what = "a traversal of selected edges under a row guard"
+            return what if guards and is_selection else None
         case plans.Lateral():
             word = "optional" if operator.is_optional else "each"
             return f"'{word}' with a limit" if operator.is_cut else None

@@ -16,6 +16,7 @@ from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.spark.query.column_layout import Field
 from omnigraph.spark.query.query_frames import Frame
 from omnigraph.spark.query.table_scans import ScanOutput, split_conditions
+from omnigraph.versioning.effects import ID_COLUMN
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -206,6 +207,7 @@ class _Expansion:
         data = frame.data.selectExpr(f"{source} as s", f"{source} as n").distinct()
         frontier = seen = Frame(data, (_START, _NODE))
         kept: list[Frame] = [] if op.minimum else [seen]
+        passable = self._scan_passable()
         # Without an edge to walk there are no hops, but the starts.
         maximum = self._maximum if op.steps else 0
         for hop in range(1, maximum + 1):
@@ -215,6 +217,8 @@ class _Expansion:
             pairs, whole = self._scan_pairs(frontier, whole)
             # What was at `t` is where the next hop is.
             found = frontier.join(pairs, ["n"]).select_columns(frozenset("st"))
+            if passable is not None:
+                found = found.join(passable, ["t"], how="left_semi")
             reached = found.rename_columns({"t": "n"}).deduplicate()
             if hop == 1 and op.minimum == 1:
                 kept.append(Frame(reached.data.where("s = n"), reached.fields))
@@ -232,6 +236,16 @@ class _Expansion:
             together = together.unionByName(each.data)
         named = together.selectExpr(f"s as {source}", f"n as {end.column}")
         return Frame(named, (self._source, end))
+
+    def _scan_passable(self) -> Frame | None:
+        """The nodes that guards leave, which alone may be passed; None if that is all of them."""
+        own = [each for each in self.op.guards if each.type_name == self.op.target_type]
+        if not own:
+            return None
+        output = ScanOutput(((_NEXT.column, ID_COLUMN),))
+        key = TypeKey(TypeKind.NODE, self.op.target_type)
+        scan = self.lowering.build_table_scan(key, (own[0].condition,), [output])
+        return self.lowering.builder.scan_join_side([scan], [_NEXT])
 
     def _scan_pairs(self, frontier: Frame, whole: Frame | None) -> tuple[Frame, Frame | None]:
         """The pairs of neighbours of a hop, and all of them as soon as a hop needed all."""
