@@ -17,6 +17,7 @@ import places
 from logic.arms import Arm
 from logic.bless import Blessing
 from logic.embedded_arm import EmbeddedArm
+from logic.guarded_arm import GuardedArm, GuardedModelArm
 from logic.model_arms import ARMS
 from logic.parse import parse_case
 from logic.runner import run_case
@@ -31,6 +32,9 @@ INDEXED = EmbeddedArm("indexed", kind=places.quick_kind(), is_indexed=True)
 ON_S3 = EmbeddedArm("s3", kind="s3")
 # One in so many cases runs on S3 every time; `--on s3` runs them all there.
 S3_EVERY = 50
+GUARDED, GUARDED_MODEL = GuardedArm(), GuardedModelArm()
+# One in so many cases is read under guards every time; `make test-slow` reads them all.
+GUARDED_EVERY = 8
 SERVED = ServedArm()
 # One in so many cases is asked over HTTP every time; `make test-slow` asks them all.
 SERVED_EVERY = 25
@@ -39,6 +43,7 @@ if not places.is_on_s3():
     RUNS += [(path, arm) for path in CASES for arm in ARMS]
     RUNS += [(path, ON_S3) for path in CASES[::S3_EVERY]]
     RUNS += [(path, SERVED) for path in CASES]
+    RUNS += [(path, arm) for path in CASES for arm in (GUARDED, GUARDED_MODEL)]
 
 
 def case_id(value: object) -> str:
@@ -55,12 +60,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         folder = Path(tempfile.gettempdir()) / f"cases-on-spark-{os.getpid()}"
         reading = [path for path in CASES if b"\n--- query" in path.read_bytes()]
         runs = [(path, SparkArm(folder)) for path in reading]
+        on_spark = EmbeddedArm("spark", "local", folder=folder)
+        guarded = GuardedArm("guarded_spark", "spark", on_spark)
+        runs += [(path, guarded) for path in reading]
     params = [pytest.param(*run, marks=[pytest.mark.slow] if is_slow(*run) else []) for run in runs]
     metafunc.parametrize(("path", "arm"), params, ids=case_id)
 
 
 def is_slow(path: Path, arm: Arm) -> bool:
     """Whether a run is left to `make test-slow`: another arm shows most of what it would."""
+    if arm is GUARDED or arm is GUARDED_MODEL:
+        return CASES.index(path) % GUARDED_EVERY != 0
     return arm is INDEXED or (arm is SERVED and CASES.index(path) % SERVED_EVERY != 0)
 
 
@@ -73,13 +83,16 @@ def _the_server_of_cases_ends() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _spark_is_there(request: pytest.FixtureRequest) -> Iterator[None]:
     arm = request.node.callspec.params["arm"] if hasattr(request.node, "callspec") else None
-    if not isinstance(arm, SparkArm):
+    folder = arm.folder if isinstance(arm, SparkArm) else None
+    if isinstance(arm, GuardedArm):
+        folder = arm.embedded.folder
+    if folder is None:
         yield
         return
     small_session()
-    arm.folder.mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True)
     yield
-    shutil.rmtree(arm.folder)
+    shutil.rmtree(folder)
 
 
 def test_a_case_gives_what_it_expects(path: Path, arm: Arm, bless: bool) -> None:

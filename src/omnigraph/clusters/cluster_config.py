@@ -390,7 +390,7 @@ class _ConfigReader:
 
     def _read_policies(self, whole: Section) -> None:
         graphs = sorted(name for name, each in self.resources.items() if each.kind is Kind.GRAPH)
-        files = PolicyFiles(self.folder, self.problems, self.warnings, graphs)
+        files = PolicyFiles(self.folder, self.problems, self.warnings, graphs, self.catalogs)
         for name, place, value in self._iter_named(whole.values["policies"]):
             resource = files.read(name, place, value)
             self.resources[resource.address] = resource

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,7 +15,9 @@ from omnigraph.clusters.desired import Resource, digest_bytes
 from omnigraph.config.bounded_files import describe_failure, read_file
 from omnigraph.config.yaml_reader import Findings, Position, Section, read_section
 from omnigraph.errors import ConfigInvalidError
-from omnigraph.policy.policy_bundle import BundleKind, parse_bundle
+from omnigraph.policy.policy_bundle import Bundle, BundleKind, parse_bundle
+from omnigraph.policy.row_conditions import list_condition_problems
+from omnigraph.schema.catalog import Catalog
 
 
 @dataclass
@@ -27,13 +29,15 @@ class PolicyFiles:
     warnings: ClusterFindings
     # The addresses of the graphs that are declared.
     graphs: Collection[str]
+    # The desired schema of each graph by id, compiled when it is needed.
+    catalogs: Mapping[str, Callable[[], Catalog | None]]
     _bound: dict[str, str] = field(default_factory=dict)
 
     def read(self, name: str, place: Position, node: yaml.Node) -> Resource:
         """A bundle, and what it is bound to."""
         section = read_section(node, POLICY, self.problems)
         targets = self._read_targets(section, place)
-        data = self._read_bundle(section, targets)
+        data = self._read_bundle(name, section, targets)
         for target in targets:
             if target in self._bound:
                 message = f"{target} has the policy '{self._bound[target]}' already"
@@ -58,7 +62,7 @@ class PolicyFiles:
     def _add(self, place: Position, message: str, code: str) -> None:
         self.problems.add_problem(place, message, code=code)
 
-    def _read_bundle(self, section: Section, targets: list[str]) -> bytes:
+    def _read_bundle(self, name: str, section: Section, targets: list[str]) -> bytes:
         relative = section.get_text("file")
         try:
             data = read_file(self.folder / relative) if relative else b""
@@ -68,13 +72,25 @@ class PolicyFiles:
             return b""
         kind = BundleKind.SERVER if "cluster" in targets else BundleKind.GRAPH
         try:
-            parse_bundle(data.decode(), file=str(self.folder / relative), kind=kind)
+            bundle = parse_bundle(data.decode(), file=str(self.folder / relative), kind=kind)
+            self._check_conditions(name, bundle, targets)
         except ConfigInvalidError as error:
             found = map(convert_problem, error.problems)
             self.warnings.extend(replace(each, code="policy_invalid") for each in found)
         except UnicodeDecodeError as error:
             self._add(section.position_of("file"), f"{relative}: {error}", "policy_invalid")
         return data
+
+    def _check_conditions(self, name: str, bundle: Bundle, targets: list[str]) -> None:
+        """Compare the conditions of a bundle on rows with the schemas of its graphs."""
+        if not any(rule.conditions for rule in bundle.rules):
+            return
+        for target in targets:
+            load = self.catalogs.get(name_of(target))
+            catalog = None if load is None else load()
+            for problem in () if catalog is None else list_condition_problems(bundle, catalog):
+                message = f"{target}: {problem}"
+                self.warnings.add_error("policy_invalid", f"policies.{name}", message)
 
     def _read_targets(self, section: Section, place: Position) -> list[str]:
         targets: list[str] = []

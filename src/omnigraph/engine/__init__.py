@@ -19,6 +19,7 @@ threads of its parent's store, and waits for them forever.
     read_requests      a read, from its arguments to a prepared plan
     read_cursors       where the next page of a read begins
     opaque_texts       documents as texts that callers keep and give back
+    visible_rows       rows of limited types, for reads other than queries
     blob_reader        the bytes of one property, in ranges
     branch             a named line of commits: every write
     branch_reads       reads of the newest state of a branch

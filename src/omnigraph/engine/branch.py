@@ -47,6 +47,7 @@ from omnigraph.engine.snapshot import EntityKind, Snapshot
 from omnigraph.engine.write_operations import (
     MigrationOperation,
     MutationOperation,
+    PatternReader,
     choose_plan_dialect,
 )
 from omnigraph.engine.write_results import (
@@ -191,17 +192,18 @@ class Branch(BranchReads, BranchMerges, BranchMaintenance):
         given = arguments.hold_streams(params)
         terms = build_terms(if_commit, message=message, key=key, is_dry=dry_run)
         mode = self._session.choose_embed_mode(embed)
-        authorize_reads = partial(self._session.authorize, Act(Action.READ, self.name))
+        reader = PatternReader(self._session, self.name)
 
         def run() -> MutationResult:
+            resources = self._session.resources
             operation = MutationOperation(
-                self._session.resources,
+                resources,
                 found,
                 name=name,
                 params=given,
                 budget=budget,
                 embed=mode,
-                authorize_reads=authorize_reads,
+                reader=reader,
             )
             return self._mutate(operation, terms)
 

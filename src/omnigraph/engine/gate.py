@@ -10,6 +10,8 @@ from typing import Protocol, TypeAlias, cast, runtime_checkable
 from omnigraph.errors import InvalidArgumentError, PolicyDeniedError
 from omnigraph.policy.acts import Act
 from omnigraph.policy.requirements import Requirement
+from omnigraph.query.row_limits import RowLimits
+from omnigraph.schema.catalog import Catalog
 
 
 @runtime_checkable
@@ -23,6 +25,9 @@ class Gate(Protocol):
     def has_query_limits(self, actor: str | None) -> bool:
         """Whether rules name the stored queries that an actor may invoke."""
 
+    def find_row_limits(self, actor: str | None, act: Act) -> RowLimits | None:
+        """What an actor may see of types whose rows rules limit; None if he sees all rows."""
+
     def list_requirements(self, target: str) -> tuple[Requirement, ...]:
         """What rules require of a proposal before its branch is merged into a target."""
 
@@ -35,6 +40,14 @@ class Gate(Protocol):
 
 # A gate, or the path of a policy bundle.
 PolicySource: TypeAlias = Gate | str | os.PathLike[str]
+
+
+@runtime_checkable
+class SchemaBoundGate(Gate, Protocol):
+    """A gate with conditions that must fit the schema of its graph."""
+
+    def check_schema(self, catalog: Catalog) -> None:
+        """Raise `PolicyInvalidError` if a condition does not fit a schema."""
 
 
 def build_gate(policy: object, *, graph: str) -> Gate | None:

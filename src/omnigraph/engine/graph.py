@@ -16,7 +16,7 @@ from omnigraph.engine.check.graph_check import COMMITS_MAX, CheckReport, check_g
 from omnigraph.engine.commit import Commit
 from omnigraph.engine.diff import Diff, compute_diff
 from omnigraph.engine.entity_changes import parse_filters
-from omnigraph.engine.gate import Gate, PolicySource, build_gate
+from omnigraph.engine.gate import Gate, PolicySource, SchemaBoundGate, build_gate
 from omnigraph.engine.graph_proposals import GraphProposals
 from omnigraph.engine.graph_session import Session
 from omnigraph.engine.graph_statements import execute_statement
@@ -103,7 +103,11 @@ def open_graph(  # noqa: PLR0913 — one keyword for each decision of the caller
     storage = _open_storage(uri, is_durable=durable, options=storage_options)
     mode = arguments.parse_choice(EmbedMode, "embed", embed)
     environment = _build_environment(embedder)
-    return open_on(storage, actor=actor, gate=gate, environment=environment, embed=mode)
+    graph = open_on(storage, actor=actor, gate=gate, environment=environment, embed=mode)
+    if isinstance(gate, SchemaBoundGate) and gate.limits_types:
+        session = graph.branch().session
+        gate.check_schema(session.open_view(session.read_head(MAIN)).catalog)
+    return graph
 
 
 def _build_environment(embedder: BatchEmbedder | None) -> Environment | None:

@@ -1,4 +1,4 @@
-"""Compiled queries, kept by their text, their name and the schema they were compiled for."""
+"""Compiled queries, kept by their text, their name, their schema and what their reader may see."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import gc
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from traceback import clear_frames
-from typing import Final
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 
+from omnigraph.engine.visible_rows import compile_limits
 from omnigraph.execution.query_budget import Budget
 from omnigraph.lang.lexer import Mode
 from omnigraph.lru_cache import LruCache
 from omnigraph.query import CompiledQuery, compile_query
+from omnigraph.query.row_limits import RowLimits
 from omnigraph.versioning.schema_store import StoredSchema
 
 # A plan holds a few kilobytes; a program has some dozens of texts.
@@ -29,24 +31,40 @@ COMPILED_BYTES: Final = 128
 BYTES_MAX: Final = 128 * 1024 * 1024
 
 
+# What a caller may see is part of what his text means.
+_Key: TypeAlias = tuple[str, str | None, str, RowLimits | None]
+
+
 class CompiledQueryCache:
     """The compiled queries of one graph; safe to share between threads."""
 
     def __init__(self, mode: Mode) -> None:
         self._mode = mode
-        self._known: LruCache[tuple[str, str | None, str], CompiledQuery] = LruCache(PLANS_MAX)
+        self._known: LruCache[_Key, CompiledQuery] = LruCache(PLANS_MAX)
 
     def get(
-        self, text: str, *, name: str | None, schema: StoredSchema, budget: Budget | None = None
+        self,
+        text: str,
+        *,
+        name: str | None,
+        schema: StoredSchema,
+        limits: RowLimits | None = None,
+        budget: Budget | None = None,
     ) -> CompiledQuery:
         """The query of that name in a text, or the only one; to compile it draws on a budget."""
-        key = (text, name, schema.digest)
+        key = (text, name, schema.digest, limits)
         if (known := self._known.get(key)) is not None:
             return known
         budget = budget or Budget()
+        guards = () if limits is None else compile_limits(limits, schema.catalog)
         with budget.reserve(COMPILED_BYTES * len(text)), _pause_collector():
             compiled = compile_query(
-                text, schema.catalog, name=name, mode=self._mode, poll=budget.check_interrupts
+                text,
+                schema.catalog,
+                name=name,
+                mode=self._mode,
+                guards=guards,
+                poll=budget.check_interrupts,
             )
         if len(text) <= TEXT_LENGTH_MAX:
             self._known.put(key, compiled)

@@ -12,6 +12,7 @@ from omnigraph.engine.arguments import parse_choice, require_text
 from omnigraph.engine.commit import Commit, commit_of
 from omnigraph.engine.gate import Gate, check_types
 from omnigraph.engine.resources import Environment, Resources, Storage
+from omnigraph.engine.visible_rows import build_refusal
 from omnigraph.errors import (
     BranchGoneError,
     BranchNotFoundError,
@@ -26,6 +27,7 @@ from omnigraph.errors import (
 from omnigraph.execution.admission import AdmissionSlot
 from omnigraph.policy.acts import Act, Action
 from omnigraph.policy.requirements import Requirement
+from omnigraph.query.row_limits import RowLimits
 from omnigraph.rows.view import View, open_view
 from omnigraph.storage.objects import layout
 from omnigraph.versioning import Record, Snapshot, Stream, Transaction
@@ -114,13 +116,29 @@ class Session:
         """Ask the gate about an act, before anything is read or written for it.
 
         With None for types, it must be allowed for the whole graph; otherwise for each of them,
-        and for at least one type where these are not known yet.
+        and for at least one type where these are not known yet. An act on types of which the actor
+        sees some rows only is refused: who leaves rows out calls `authorize_rows`.
         """
+        limits = self.authorize_rows(act, types)
+        if limits is not None and types:
+            raise build_refusal(limits, act, tuple(name for name, _ in limits.conditions))
+
+    def authorize_rows(self, act: Act, types: Collection[str] | None = ()) -> RowLimits | None:
+        """Ask the gate about an act that leaves out the rows that the actor does not see."""
         if self._gate is None:
-            return
+            return None
         if self._stored_query is not None:
             act = act._replace(query=self._stored_query)
         check_types(self._gate, self.actor, act, types)
+        return None if types is None else self.find_row_limits(act)
+
+    def find_row_limits(self, act: Act) -> RowLimits | None:
+        """What the actor sees of types whose rows are limited, also where he asks for no read."""
+        if self._gate is None or not self._gate.limits_types:
+            return None
+        if self._stored_query is not None:
+            act = act._replace(query=self._stored_query)
+        return self._gate.find_row_limits(self.actor, act)
 
     def may_read(self, branch: str) -> bool:
         """Whether the actor may read all of a branch."""
@@ -129,7 +147,7 @@ class Session:
     def is_allowed(self, act: Act, types: Collection[str] | None = None) -> bool:
         """Whether an act is allowed to the actor, for the whole graph or for some types."""
         try:
-            self.authorize(act, types)
+            self.authorize_rows(act, types)
         except PolicyDeniedError:
             return False
         return True

@@ -25,6 +25,7 @@ from omnigraph.query import bind_parameters
 from omnigraph.query.ast import Setting
 from omnigraph.query.logical_plan import ReadPlan
 from omnigraph.query.query_settings import EffectiveSetting, SettingValue, resolve_settings
+from omnigraph.query.row_limits import RowLimits
 from omnigraph.rows.evaluator import Params
 from omnigraph.rows.view import View
 
@@ -156,12 +157,17 @@ def read_query_text(text: object) -> str:
 
 
 def prepare_read(
-    resources: Resources, view: View, request: ReadRequest, *, is_partial: bool = False
+    resources: Resources,
+    view: View,
+    request: ReadRequest,
+    *,
+    limits: RowLimits | None = None,
+    is_partial: bool = False,
 ) -> PreparedRead:
     """The read of a text, compiled and with its parameters: all, or those there are, to explain."""
     environment, budget = resources.environment, request.budget
     compiled = resources.plans.get(
-        request.text, name=request.name, schema=view.schema, budget=budget
+        request.text, name=request.name, schema=view.schema, limits=limits, budget=budget
     )
     plan = compiled.plan
     if not isinstance(plan, ReadPlan):

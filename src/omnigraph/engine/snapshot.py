@@ -31,8 +31,10 @@ from omnigraph.engine.read_requests import (
     require_engine,
 )
 from omnigraph.engine.refs import StateRef, resolve
+from omnigraph.engine.visible_rows import VisibleRows, compile_limits, require_all_rows
 from omnigraph.engine.write_results import TableInfo
 from omnigraph.errors import (
+    BlobNotFoundError,
     CursorStaleError,
     InvalidArgumentError,
     SnapshotGoneError,
@@ -113,8 +115,18 @@ class Snapshot:
     def open_for(self, action: Action, types: Collection[str] | None) -> View:
         """The snapshot for a caller who does something with some types, or with all of them."""
         self._session.require_open()
-        self._session.authorize(Act(action, self.branch), types)
+        act = Act(action, self.branch)
+        require_all_rows(self._session.authorize_rows(act, types), act, types, self._view.catalog)
         return self._view
+
+    def _open_rows(self, action: Action, types: Collection[str]) -> tuple[View, VisibleRows]:
+        """The snapshot for a caller who leaves out the rows of some types that he does not see."""
+        self._session.require_open()
+        limits = self._session.authorize_rows(Act(action, self.branch), types)
+        view = self._view
+        guards = () if limits is None else compile_limits(limits, view.catalog)
+        now = self._session.resources.environment.now_ms()
+        return view, VisibleRows(view, guards, now=now)
 
     @property
     def _own_view(self) -> View:
@@ -234,11 +246,11 @@ class Snapshot:
             raise CursorStaleError(COLLECTED) from gone
 
     def _prepare(self, request: ReadRequest, *, is_partial: bool = False) -> PreparedRead:
-        view = self.open_for(Action.READ, ())
-        read = prepare_read(self._session.resources, view, request, is_partial=is_partial)
-        if self._session.limits_types:
-            types = {key.name for key in read_types_of(read.plan.root)}
-            self._session.authorize(Act(Action.READ, self.branch), types)
+        view, session, act = self._own_view, self._session, Act(Action.READ, self.branch)
+        limits = session.authorize_rows(act)
+        read = prepare_read(session.resources, view, request, limits=limits, is_partial=is_partial)
+        if session.limits_types:
+            session.authorize_rows(act, {key.name for key in read_types_of(read.plan.root)})
         return read
 
     def dataset(
@@ -250,7 +262,8 @@ class Snapshot:
         large, only if they are asked for.
         """
         type_key = self.type_key(type_name, kind)
-        return TypeDataset(self.open_for(Action.READ, [type_name]), type_key, has_blobs=blobs)
+        view, visible = self._open_rows(Action.READ, [type_name])
+        return TypeDataset(view, type_key, *visible.build_filter(type_key), has_blobs=blobs)
 
     def to_arrow(
         self, type_name: str, kind: EntityKind | None = None, *, blobs: bool = False
@@ -388,7 +401,10 @@ class Snapshot:
         arguments.require_text("entity_id", entity_id)
         arguments.require_text("property", property)
         with self._session.guard_reads(self._at):
-            view = self.open_for(Action.READ, [type_name])
+            view, visible = self._open_rows(Action.READ, [type_name])
+            if not visible.has_entity(type_key, entity_id):
+                reason = f"no {type_key.name} has this id"
+                raise BlobNotFoundError(str(type_key), entity_id, property, reason=reason)
             return open_blob(view, type_key, entity_id=entity_id, property_name=property)
 
     def entity(
@@ -397,7 +413,9 @@ class Snapshot:
         """One entity as the change feed shows it: `properties` and, for an edge, `endpoints`."""
         type_key = self.type_key(type_name, kind)
         ids = pa.array([arguments.require_text("entity_id", entity_id)], pa.large_string())
-        view = self.open_for(Action.READ, [type_name])
+        view, visible = self._open_rows(Action.READ, [type_name])
+        if not visible.has_entity(type_key, entity_id):
+            return None
         rows = fetch_rows(view, type_key, ids)
         found: list[JsonObject | None] = decode_images(
             encode_images(rows, view.get_shape(type_key))
@@ -407,7 +425,10 @@ class Snapshot:
     def count(self, type_name: str, kind: EntityKind | None = None) -> int:
         """How many entities a type has; of a node and an edge type of one name, the nodes."""
         type_key = self.type_key(type_name, kind)
-        self._session.authorize(Act(Action.READ, self.branch), [type_name])
+        _, visible = self._open_rows(Action.READ, [type_name])
+        if visible.are_limited(type_key):
+            with self._session.guard_reads(self._at):
+                return visible.count(type_key)
         return self._at.pins[str(type_key)].rows
 
     def tables(self) -> list[TableInfo]:

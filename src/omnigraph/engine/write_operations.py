@@ -32,6 +32,7 @@ from omnigraph.query.entity_conditions import load_whole_catalog
 from omnigraph.query.logical_plan import ReadPlan
 from omnigraph.query.query_compiler import CompiledQuery, parse_file, select_query
 from omnigraph.query.query_descriptor import list_matched_types
+from omnigraph.query.row_limits import RowLimits
 from omnigraph.query.typed_tree import NOW_NAME, Mutation, RecordParameter
 from omnigraph.rows.evaluator import Params, RequestParams
 from omnigraph.rows.view import View
@@ -149,6 +150,22 @@ def _can_be_read_again(source: object) -> bool:
     return type(source).__module__.partition(".")[0] in _FRAMES and hasattr(source, "columns")
 
 
+@dataclass(frozen=True, slots=True)
+class PatternReader:
+    """Whose patterns a mutation matches, and on which branch."""
+
+    session: Session
+    branch: str
+
+    def authorize(self, types: Collection[str]) -> None:
+        """Ask whether the types of patterns may be read."""
+        self.session.authorize_rows(Act(Action.READ, self.branch), types)
+
+    def find_limits(self) -> RowLimits | None:
+        """What the reader sees of types whose rows are limited."""
+        return self.session.find_row_limits(Act(Action.READ, self.branch))
+
+
 class MutationOperation:
     """A mutation: all its statements happen at one instant.
 
@@ -164,11 +181,11 @@ class MutationOperation:
         params: object,
         budget: Budget,
         embed: EmbedMode = EmbedMode.NEVER,
-        authorize_reads: Callable[[Collection[str]], None] = lambda _: None,
+        reader: PatternReader | None = None,
     ) -> None:
         self._resources = resources
         self.fill = resources.create_fill(embed)
-        self._authorize_reads = authorize_reads
+        self._reader = reader
         self._text = text
         self._name = name
         self._budget = budget
@@ -197,8 +214,9 @@ class MutationOperation:
         self.query_name = plan.name
         params, records = self._bind(plan)
         keys = self._resources.keys
-        if read := list_matched_types(plan, view.catalog):
-            self._authorize_reads(read)
+        read = list_matched_types(plan, view.catalog)
+        if read and self._reader is not None:
+            self._reader.authorize(read)
         self.mutated = run_mutation(
             plan,
             RequestParams(
@@ -251,7 +269,11 @@ class MutationOperation:
 
     def _compile(self, view: View) -> CompiledQuery:
         return self._resources.plans.get(
-            self._text, name=self._name, schema=view.schema, budget=self._budget
+            self._text,
+            name=self._name,
+            schema=view.schema,
+            limits=None if self._reader is None else self._reader.find_limits(),
+            budget=self._budget,
         )
 
     def _bind(self, plan: Mutation) -> tuple[Params, dict[str, pa.Table]]:

@@ -71,6 +71,7 @@
     │   ├── PipelineInvalidError      a pipeline definition has problems
     │   └── PolicyInvalidError        a policy bundle, or a file of its cases, has problems
     ├── PolicyDeniedError             no rule of the policy allows an act; carries its actor
+    │   └── RowsGuardedError          it allows some rows, where none can be left out
     ├── PolicyFailedError             a policy cannot be compiled or evaluated
     ├── PipelineNotFoundError         no pipeline of that name is defined
     ├── PipelineRunNotFoundError      no run of that id is in the ledger
@@ -145,6 +146,7 @@ from omnigraph.errors.policy_errors import (
     PolicyDeniedError,
     PolicyFailedError,
     PolicyInvalidError,
+    RowsGuardedError,
 )
 from omnigraph.errors.proposal_errors import ProposalNotFoundError, ProposalRefusedError
 from omnigraph.errors.query_errors import (
@@ -283,6 +285,7 @@ __all__ = [
     "RemoteUnsupportedError",
     "ResolutionStaleError",
     "ResourceLimitError",
+    "RowsGuardedError",
     "RunFailedError",
     "RunFencedError",
     "SchemaMovedError",

@@ -25,6 +25,25 @@ class PolicyDeniedError(OmnigraphError):
         self.action = action
 
 
+class RowsGuardedError(PolicyDeniedError):
+    """An act on types of which the actor may see some rows, where rows cannot be left out.
+
+    `types` are their names.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        actor: str | None,
+        action: str,
+        types: tuple[str, ...],
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, actor=actor, action=action, hint=hint)
+        self.types = types
+
+
 class PolicyFailedError(OmnigraphError):
     """A policy that could not be compiled or evaluated: neither an allowance nor a denial."""
 

@@ -9,6 +9,7 @@ from omnigraph.engine.gate import Gate
 from omnigraph.errors import PolicyDeniedError
 from omnigraph.policy.acts import Act, Action
 from omnigraph.policy.requirements import Requirement
+from omnigraph.query.row_limits import RowLimits
 
 _READS: Final = frozenset({Action.READ, Action.EXPORT, Action.INVOKE_QUERY, Action.GRAPH_LIST})
 
@@ -27,6 +28,10 @@ class ReadOnlyGate:
     def has_query_limits(self, actor: str | None) -> bool:
         """Whether rules name the stored queries that an actor may invoke."""
         return self.below is not None and self.below.has_query_limits(actor)
+
+    def find_row_limits(self, actor: str | None, act: Act) -> RowLimits | None:
+        """What an actor may see of types whose rows rules limit; None if he sees all rows."""
+        return None if self.below is None else self.below.find_row_limits(actor, act)
 
     def list_requirements(self, target: str) -> tuple[Requirement, ...]:
         """What rules require of a proposal before its branch is merged into a target."""

@@ -7,6 +7,7 @@ only allow; an actor without a matching rule is denied; what cannot be evaluated
     acts             what an actor may be asked about: an action and where it happens
     requirements     what a rule requires of a proposal
     policy_bundle    a bundle file as rules; every problem of a file at once
+    row_conditions   conditions on rows, compared with a schema
     cedar            rules as a Cedar policy set; the only module that imports cedarpy
     decisions        a compiled bundle, with a bounded table of its decisions
     policy_cases     files of expected decisions

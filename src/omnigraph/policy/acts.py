@@ -36,6 +36,8 @@ TARGET_ACTIONS: Final = frozenset(
 )
 # What may be limited to types, and what a stored query may carry with it.
 TYPE_ACTIONS: Final = BRANCH_ACTIONS | {Action.BRANCH_MERGE}
+# What may be limited to the rows of a type that satisfy a condition.
+ROW_ACTIONS: Final = frozenset([Action.READ, Action.EXPORT])
 CARRIED_ACTIONS: Final = frozenset([Action.READ, Action.CHANGE])
 SERVER_ACTIONS: Final = frozenset([Action.GRAPH_LIST])
 

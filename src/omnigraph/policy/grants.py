@@ -15,7 +15,8 @@ _UNPROTECTED: Final = "unprotected"
 class Grant(NamedTuple):
     """What one actor can do; `scope` is `protected`, `unprotected` or empty for the whole graph.
 
-    `limit` is the type or the stored query that the grant is limited to, such as `type:Company`.
+    `limit` is the type or the stored query that the grant is limited to, such as `type:Company`, or
+    `type:Company where ($it.public = true)`.
     """
 
     actor: str
@@ -30,6 +31,11 @@ class Permitted(NamedTuple):
     actor: str
     rule: str
     requires: str = ""
+
+
+def format_conditions(conditions: tuple[str, ...]) -> str:
+    """How a limit says which rows of a type it is about."""
+    return f" where {' or '.join(f'({each})' for each in conditions)}" if conditions else ""
 
 
 def find_permitted(policy: Policy, act: Act) -> list[Permitted]:
@@ -95,5 +101,7 @@ def _collect_grants(policy: Policy, scope: str, act: Act) -> set[Grant]:
     for limit, narrower in limits:
         permitted = find_permitted(policy, narrower)
         limited = {each.actor for each in permitted if not each.requires} - whole
-        found |= {Grant(actor, act.action, scope, limit) for actor in limited}
+        for actor in limited:
+            rows = format_conditions(policy.list_conditions(actor, narrower))
+            found.add(Grant(actor, act.action, scope, f"{limit}{rows}"))
     return found

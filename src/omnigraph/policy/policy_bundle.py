@@ -33,17 +33,20 @@ from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.policy.acts import (
     BRANCH_ACTIONS,
     CARRIED_ACTIONS,
+    ROW_ACTIONS,
     SERVER_ACTIONS,
     TARGET_ACTIONS,
     TYPE_ACTIONS,
     Action,
 )
 from omnigraph.policy.requirements import Requirement, Requires
+from omnigraph.query.row_limits import find_grammar_problem
 
 VERSION: Final = 1
 # A name, in which `*` stands for any text. Another text is like no query.
 _QUERY_PATTERN: Final = re.compile(r"[A-Za-z0-9_*-]+", re.ASCII)
 _ACTIONS: Final = tuple(map(str, Action))
+_ALL_ROWS: Final = "all"
 
 
 class Scope(StrEnum):
@@ -105,7 +108,11 @@ ALLOW: Final = SectionSchema(
             _SCOPES,
         ),
         FieldSpec("queries", FieldKind.TEXTS, "Stored queries of `invoke_query`; `*` matches any."),
-        FieldSpec("types", FieldKind.ANY, "Names of types, or `{NAME: all}`."),
+        FieldSpec(
+            "types",
+            FieldKind.ANY,
+            "Names of types, or `{NAME: all}`; of node types also conditions on their rows.",
+        ),
         FieldSpec(
             "carries",
             FieldKind.TEXTS,
@@ -160,7 +167,10 @@ ACTORS: Final = SectionSchema(
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule; `queries` and `types` are None where it covers all of them."""
+    """A rule; `queries` and `types` are None where it covers all of them.
+
+    `conditions` are those that nodes of types must satisfy to be seen.
+    """
 
     id: str
     group: str
@@ -170,6 +180,11 @@ class Rule:
     types: tuple[str, ...] | None = None
     carries: tuple[Action, ...] = ()
     requires: Requires | None = None
+    conditions: tuple[tuple[str, str], ...] = ()
+
+    def find_condition(self, type_name: str) -> str | None:
+        """The condition on the rows of a type that the rule covers."""
+        return dict(self.conditions).get(type_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,15 +314,19 @@ def _read_rule(
     carries = tuple(dict.fromkeys(map(Action, allow.values["carries"])))
     if carries:
         _require_actions("carries", actions, {Action.INVOKE_QUERY}, allow, findings)
+    scope = _read_scope(actions, allow, findings)
+    types, conditions = _read_types(actions, allow, findings)
+    requires = _read_requires(actions, allow, groups, findings)
     rule = Rule(
         section.get_text("id"),
         group,
         actions,
-        _read_scope(actions, allow, findings),
+        scope,
         queries,
-        _read_types(actions, allow, findings),
+        types,
         carries,
-        _read_requires(actions, allow, groups, findings),
+        requires,
+        conditions,
     )
     return rule, allow.position_of("actions")
 
@@ -419,22 +438,52 @@ def _require_actions(
 
 def _read_types(
     actions: tuple[Action, ...], allow: Section, findings: Findings
-) -> tuple[str, ...] | None:
+) -> tuple[tuple[str, ...] | None, tuple[tuple[str, str], ...]]:
+    """The types of a rule, and the conditions on the rows of some of them."""
     node: yaml.Node | None = allow.values["types"]
     if node is None:
-        return None
+        return None, ()
     _require_actions("types", actions, TYPE_ACTIONS, allow, findings)
     names: list[str] = []
+    conditions: list[tuple[str, str]] = []
     if isinstance(node, yaml.MappingNode):
         for name, _, value in iter_named_nodes(node):
             names.append(name)
-            if not isinstance(value, yaml.ScalarNode) or value.value != "all":
-                message = f"allow: the rows of type '{sanitize_text(name)}' cannot be limited"
-                findings.add_problem(position_of(value), message, hint="write `all`")
+            condition = _read_condition(name, value, findings)
+            conditions += [] if condition is None else [(name, condition)]
+        if conditions:
+            _require_reads(actions, position_of(node), findings)
     else:
         items = node.value if isinstance(node, yaml.SequenceNode) else [node]
         names = [str(each.value) for each in items]
     # No type has another name, so a pattern, for one, would allow nothing.
     if not names or not all(map(str.isidentifier, names)):
         findings.add_problem(position_of(node), "allow: 'types' expects: names of types")
-    return tuple(names)
+    return tuple(names), tuple(conditions)
+
+
+def _read_condition(name: str, node: yaml.Node, findings: Findings) -> str | None:
+    """The condition on the rows of a type; None if all of them are allowed."""
+    shown = sanitize_text(name)
+    text = str(node.value) if isinstance(node, yaml.ScalarNode) and not is_null(node) else ""
+    if text == _ALL_ROWS:
+        return None
+    if "$" not in text:
+        # It reads nothing: most likely a misspelled `all`.
+        message = f"allow: the rows of type '{shown}' are `all`, or those of a condition"
+        findings.add_problem(position_of(node), message, hint='as in "$it.public = true"')
+    elif not text.isprintable():
+        _require_printable(text, position_of(node), findings)
+    elif (problem := find_grammar_problem(text)) is not None:
+        message = f"allow: the condition of type '{shown}': {problem.message}"
+        findings.add_problem(position_of(node), message, hint=problem.hint)
+    return text
+
+
+def _require_reads(actions: Iterable[Action], place: Position, findings: Findings) -> None:
+    """A condition says what is seen: a write of a rule would look as if it were limited too."""
+    for action in actions:
+        if action not in ROW_ACTIONS:
+            message = f"allow: '{action}' cannot be limited to rows of a type"
+            hint = "write a rule of its own for it: conditions limit 'read' and 'export'"
+            findings.add_problem(place, message, hint=hint)

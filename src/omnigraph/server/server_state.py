@@ -47,6 +47,10 @@ class DefaultDeny:
         del actor
         return False
 
+    def find_row_limits(self, actor: str | None, act: Act) -> None:
+        """None: it has no conditions."""
+        del actor, act
+
     def list_requirements(self, target: str) -> tuple[Requirement, ...]:
         """None: it has no rules."""
         del target
@@ -72,6 +76,10 @@ class UnusableGate:
         """Never: it names none."""
         del actor
         return False
+
+    def find_row_limits(self, actor: str | None, act: Act) -> None:
+        """None: it has no conditions."""
+        del actor, act
 
     def list_requirements(self, target: str) -> tuple[Requirement, ...]:
         """None: it has no rules."""

@@ -201,6 +201,9 @@ def test_a_short_read_has_its_turn_from_before_it_is_compiled_and_a_search_has_n
         def has_query_limits(self, _actor: str | None) -> bool:
             return False
 
+        def find_row_limits(self, _actor: str | None, _act: Act) -> None:
+            return None
+
         def list_requirements(self, _target: str) -> tuple[()]:
             return ()
 

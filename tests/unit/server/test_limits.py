@@ -251,6 +251,9 @@ class SlowGate:
     def has_query_limits(self, actor: str | None) -> bool:
         return actor is None
 
+    def find_row_limits(self, *_: object) -> None:
+        return None
+
     def list_requirements(self, _target: str) -> tuple[()]:
         return ()
 

@@ -181,6 +181,7 @@ class _Explanation:
             "actor": self.actor,
             **self.asked.to_json(),
             **rule,
+            **({"rows": list(found.conditions)} if found.conditions else {}),
             **self._describe_requirements(),
             "message": found.message,
         }
@@ -196,6 +197,8 @@ class _Explanation:
         document = self.to_json()
         if "meets" in document:
             document["meets"] = ", ".join(document["meets"])
+        if "rows" in document:
+            document["rows"] = " or ".join(document["rows"])
         for each in document.pop("requires", ()):
             document[f"rule {each['rule']} requires"] = each["requires"]
         for name, value in document.items():
