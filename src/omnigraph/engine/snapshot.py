@@ -433,9 +433,13 @@ class Snapshot:
 
     def tables(self) -> list[TableInfo]:
         """The table of every type, edges before nodes, then by name."""
+        view = self.view
         return [
-            TableInfo(str(key.kind), key.name, pin.path, pin.version, pin.rows)
-            for key in sorted(table_types_of(self.view.catalog), key=str)
+            TableInfo(
+                *(str(key.kind), key.name, pin.path, pin.version, pin.rows),
+                columns=view.get_shape(key).columns,
+            )
+            for key in sorted(table_types_of(view.catalog), key=str)
             for pin in [self._at.pins[str(key)]]
         ]
 

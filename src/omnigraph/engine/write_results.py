@@ -167,6 +167,8 @@ class TableInfo(HtmlDocument):
     path: str
     version: str
     rows: int
+    # The column of each property, by its name; a graph on a server keeps them to itself.
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> JsonObject:
         """The entry of a table in the document of a snapshot."""

@@ -192,9 +192,12 @@ def test_pins_lead_other_tools_to_the_tables(run: Run, answer: Answer, store: Pa
     for pin in document["pins"]:
         table = lance.dataset(pin["dataset_uri"], version=int(pin["version"], 16))
         assert table.count_rows() == pin["entity_count"]
+        assert {*table.schema.names} >= {*pin["columns"].values()}
     first = answer("commit", "list", store)["commits"][-1]["graph_commit_id"]
     then = answer("pins", store, "--snapshot", first)["pins"]
     assert [pin["entity_count"] for pin in then] == [0, 0]
+    assert [pin["columns"] for pin in then] == [pin["columns"] for pin in document["pins"]]
+    assert ["since" in pin["columns"] for pin in then] == [True, False]
     assert run("pins", store).stdout.splitlines()[1].split()[:2] == ["node", "Person"]
 
 

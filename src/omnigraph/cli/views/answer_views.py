@@ -218,6 +218,7 @@ class Pins:
                     "dataset_uri": self._format_address(table),
                     "version": table.version,
                     "entity_count": table.rows,
+                    "columns": dict(table.columns),
                 }
                 for table in self.snapshot.tables()
             ],
