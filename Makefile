@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Percent of the lines of src. Five files of the quick tests alone reach 54.7: raise it after a run.
 COVERAGE_MIN ?= 54
 
-.PHONY: setup demo test test-slow test-all test-s3 test-spark coverage check bench soak soak-pipelines mutants docs site clean
+.PHONY: setup demo test test-slow test-all test-s3 test-spark coverage check bench soak soak-pipelines mutants docs site test-adapters clean
 
 setup: .venv/ready
 
@@ -92,6 +92,15 @@ soak-pipelines: setup  ## 2,000 random histories of sources of pipelines against
 
 mutants: setup  ## Breaks the model ten times; the logic tests must notice each time.
 	$(BIN)/python scripts/check_model_mutants.py
+
+build/adapters-venv: pyproject.toml constraints.txt tests/frameworks/requirements.txt
+	$(PYTHON) -m venv $@
+	$@/bin/pip install --quiet --constraint constraints.txt --editable '.[langchain,lightrag,llama-index]' \
+		--requirement tests/frameworks/requirements.txt
+	touch $@
+
+test-adapters: build/adapters-venv  ## The adapters of other frameworks, by the tests of these frameworks.
+	build/adapters-venv/bin/python -m pytest -c tests/frameworks/pytest.ini --confcutdir tests/frameworks tests/frameworks
 
 build/site-venv: docs/site/requirements.txt constraints.txt
 	$(PYTHON) -m venv $@

@@ -43,6 +43,10 @@ DEMANDED = {"main", "partitions", "pushFilters", "readable", "reader", "readinto
     *("connection_made", "connection_lost"),
     # Of a notebook.
     *("repr_html", "error"),
+    # Of the stores of other frameworks.
+    *("similarity_search", "similarity_search_by_vector", "similarity_search_with_score"),
+    *("similarity_search_with_score_by_vector", "max_marginal_relevance_search"),
+    *("max_marginal_relevance_search_by_vector", "structured_query", "vector_query"),
     # Of a destination of dlt.
     *("raw_capabilities", "initialize_storage"),
     *("getDefaultReadLimit", "reportLatestOffset", "prepareForTriggerAvailableNow", "commit"),
