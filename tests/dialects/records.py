@@ -70,7 +70,8 @@ class RecordReader:
     def _properties(self, data: Members, type_: NodeType | EdgeType) -> Members:
         values: Members = {}
         for name, property_ in type_.properties.items():
-            if self._is_patch and name not in data and name not in (type_.key or ()):
+            is_optional = self._is_patch or property_.default is not None
+            if is_optional and name not in data and name not in (type_.key or ()):
                 continue
             try:
                 values[name] = from_json(data.get(name), property_.type, is_strict=self._is_strict)

@@ -8,9 +8,11 @@ from typing import Any
 from dialects import Record, RecordReader
 from dialects.values import from_json
 from model.expressions import Entity
+from model.statements import inserted
 from model.store import Store, Type
 from model.validation import Batch
-from omnigraph.errors import KeyConflictError, LoadError, WriteRefusedError
+from omnigraph.errors import KeyConflictError, LoadError
+from omnigraph.query.typed_tree import NOW_NAME
 from omnigraph.schema.catalog import EdgeType
 
 
@@ -63,15 +65,8 @@ class Loader:
                 raise ValueError(f"id '{given_id}' does not match its canonical @key id '{id_}'")
             if self._renamed.setdefault((type_.name, str(given_id)), id_) != id_:
                 raise ValueError(f"id '{given_id}' is ambiguous: it names two entities")
-        return self._patched(type_, id_, values) if self._is_patch else entity
-
-    def _patched(self, type_: Type, id_: str, values: Entity) -> Entity:
-        old = self._graph.table(type_).get(id_)
-        if old is None:
-            for name, property_ in type_.properties.items():
-                if not property_.type.is_nullable and values.get(name) is None:
-                    raise WriteRefusedError(f"missing required property '{name}' of {type_.name}")
-        return (old or self._graph.entity(type_, values, id_=id_)) | values
+        old = self._graph.table(type_).get(id_) if self._is_patch else None
+        return (old or inserted(self._graph, type_, values, {NOW_NAME: 0}, id_=id_)) | values
 
 
 def _spells_key(record: Record, type_: Type) -> bool:

@@ -16,6 +16,7 @@ from omnigraph.errors import (
 )
 from omnigraph.query import typed_tree as typed
 from omnigraph.query.ast import WriteVerb
+from omnigraph.query.entity_conditions import compile_default
 from omnigraph.query.tree_walk import variables_of
 from omnigraph.schema.catalog import NodeType
 
@@ -81,7 +82,7 @@ def _written(
         values |= _assigned(type_, computed, At({typed.ROW: old or nulls}, params))
         if old is not None:
             return old | values
-    return _inserted(graph, type_, values)
+    return inserted(graph, type_, values, params)
 
 
 def _selected(
@@ -111,12 +112,20 @@ def _assigned(type_: Type, assignments: Iterable[typed.Assign], at: At) -> Entit
     return values
 
 
-def _inserted(graph: Store, type_: Type, values: Entity) -> Entity:
+def inserted(
+    graph: Store, type_: Type, values: Entity, params: Params, *, id_: str | None = None
+) -> Entity:
+    """A new entity, which has the defaults of what it is given no value of."""
     for name, property_ in type_.properties.items():
-        if name not in values and not property_.type.is_nullable:
+        if name not in values and property_.must_be_given:
             raise WriteRefusedError(f"missing required property '{name}' of {type_.name}")
     _require_ends(type_, values)
-    return graph.entity(type_, values)
+    defaults = {name: each.default for name, each in type_.properties.items() if each.default}
+    while waiting := defaults.keys() - values.keys():
+        ready = [name for name in waiting if waiting.isdisjoint(defaults[name].members)]
+        at = At({typed.ROW: dict.fromkeys(type_.properties) | values}, params)
+        values = values | _assigned(type_, [compile_default(name, type_) for name in ready], at)
+    return graph.entity(type_, values, id_=id_)
 
 
 def _require_ends(type_: Type, values: Entity) -> None:

@@ -93,6 +93,7 @@ class BulkOptions:
     mode: LoadMode
     is_quarantine: bool = False
     rejects: str | None = None
+    now: int | None = None
 
 
 class BulkLoad:
@@ -140,9 +141,8 @@ class BulkLoad:
     def prepare(self, view: View, request: Request) -> Transaction | None:
         """The load on a view, or its error; None if only changed rows are written, of none."""
         try:
-            if self._load is not None and (
-                self._may_be_removed(self._load) or self._is_stale(view)
-            ):
+            load = self._load
+            if load is not None and (self._may_be_removed(load) or self._is_stale(view)):
                 self.discard_rows()
             if self._load is None:
                 self._write_splits(view)
@@ -247,6 +247,7 @@ class BulkLoad:
             may_mark=self._source.locate is not None,
             after_sweep=self._sweeps.find_newest(),
             skips_unchanged=self._source.skips_unchanged and not self._writes_all,
+            now=self._terms.now,
         )
         written = (piece for piece in self._pieces if not piece.is_deletion)
         units = tuple(InputSplit(job, number, piece) for number, piece in enumerate(written))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeAlias
@@ -18,6 +18,7 @@ from omnigraph.rows.entity_ids import compute_entity_ids
 from omnigraph.schema.accepted_schema import TypeKey
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.writers.default_values import format_unfit_default
 from omnigraph.writers.graph_change import NO_IDS, TypeChange, WriteMode
 from omnigraph.writers.inputs.input_rows import AbsentColumns
 from omnigraph.writers.inputs.required_values import iter_required_columns
@@ -76,6 +77,24 @@ class RowChecks:
         else:
             rows = replace_ids(rows, fill_ids(rows[ID_COLUMN]), self.shape)
         return IdentifiedRows(rows, numbers, is_fresh)
+
+    def reject_unfit(
+        self, found: IdentifiedRows, unfit: Iterable[tuple[pa.Array, str]]
+    ) -> IdentifiedRows:
+        """The rows without those of some ids, for which a default has no value."""
+        is_bad = np.zeros(found.rows.num_rows, np.bool_)
+        for ids, name in unfit:
+            is_unfit = _to_mask(pc.is_in(found.rows[ID_COLUMN], value_set=ids))
+            is_bad |= is_unfit
+            violation = Violation(
+                "value",
+                format_unfit_default(self.type_.name, name),
+                type_name=self.type_.name,
+                property=name,
+            )
+            self._add_problems(is_unfit, found.numbers, partial(_return_violation, violation))
+        rows, numbers = _without_rows(found.rows, found.numbers, is_bad)
+        return IdentifiedRows(rows, numbers, found.is_fresh)
 
     def filter_valid(self, found: IdentifiedRows) -> IdentifiedRows:
         """The complete rows that break no rule by themselves."""

@@ -71,6 +71,7 @@ class SplitSink(RowSink):
             type=unit.file_range.type,
             is_patch=mode.keeps_entities,
             patches_records=mode is LoadMode.PATCH,
+            now=unit.job.now,
         )
         super().__init__(accepted, options)
         self.shown_max = unit.job.problems_max
@@ -91,8 +92,14 @@ class SplitSink(RowSink):
         rows: pa.Table,
         numbers: RowNumbers,
         absent: AbsentColumns = NONE_ABSENT,
+        *,
+        are_named: bool = False,
     ) -> None:
         """Keep rows of a type until they are a portion."""
+        filled = self.choose_filled(type_key, absent, are_named=are_named)
+        if filled:
+            rows, numbers = self.fill_defaults(type_key, filled, rows, numbers)
+            absent -= filled
         # A portion has rows with the same columns; plain records may have different ones.
         if type_key in self._waiting and self._absent[type_key] != absent:
             self._flush_type(type_key)

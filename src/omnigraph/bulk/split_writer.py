@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -39,7 +40,8 @@ from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.versioning.schema_store import StoredSchema
 from omnigraph.writers.committed_values import read_values, with_committed_values
-from omnigraph.writers.graph_change import combine_column
+from omnigraph.writers.default_values import DefaultValues
+from omnigraph.writers.graph_change import AbsentRows, combine_column
 from omnigraph.writers.inputs.input_rows import AbsentColumns
 from omnigraph.writers.inputs.row_sink import RowNumbers
 from omnigraph.writers.validate.reference_rule import ends_of
@@ -227,13 +229,28 @@ class _TypeWriter:
         copies = table.find(ID_COLUMN, combine_column(rows[ID_COLUMN]))
         everywhere = np.ones(rows.num_rows, np.bool_)
         masks = dict.fromkeys(sorted(absent), everywhere)
-        start = 0
-        for part in batch_tables(
-            with_committed_values(rows, masks, table, copies, spend=_ignore_size)
-        ):
+        start, unfit = 0, list[tuple[pa.Array, str]]()
+        filled = with_committed_values(
+            rows, masks, table, copies, spend=_ignore_size, fill_new=partial(self._fill_new, unfit)
+        )
+        for part in batch_tables(filled):
             end = start + part.num_rows
-            yield IdentifiedRows(part, found.numbers[start:end], found.is_fresh)
+            ready = IdentifiedRows(part, found.numbers[start:end], found.is_fresh)
+            yield self.checks.reject_unfit(ready, unfit)
             start = end
+
+    def _fill_new(
+        self, unfit: list[tuple[pa.Array, str]], rows: pa.Table, absent: AbsentRows
+    ) -> pa.Table:
+        """Rows with the defaults of what new ones lack; the ids of those without one are noted."""
+        defaults = DefaultValues.from_type(self._type, self._shape, self._unit.job.now)
+        return defaults.fill_rows(
+            rows,
+            absent,
+            reject=lambda mask, name: unfit.append(
+                (combine_column(rows[ID_COLUMN].filter(pa.array(mask))), name)
+            ),
+        )
 
     def _drop_unchanged(self, ready: IdentifiedRows) -> IdentifiedRows:
         """The rows that are not committed as they are; of the others the ids are noted."""

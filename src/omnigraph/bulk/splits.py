@@ -107,7 +107,8 @@ class LoadJob:
     they cut hashes, and `problems_max` is how many bad records each of them lists one by one. With
     `may_mark`, rows may say why they cannot be written, and of which records they were made.
     `after_sweep` is the newest sweep of a collector before the first unit began. With
-    `skips_unchanged`, rows that are committed as they are do not count as written.
+    `skips_unchanged`, rows that are committed as they are do not count as written. `now` is the
+    time of the load in milliseconds, for defaults.
     """
 
     location: GraphLocation
@@ -120,6 +121,7 @@ class LoadJob:
     may_mark: bool = False
     after_sweep: int = 0
     skips_unchanged: bool = False
+    now: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -435,6 +435,7 @@ class Branch(BranchReads, BranchMerges, BranchMaintenance):
             dialect=choose_plan_dialect(mode),
             allow_data_loss=allow_data_loss,
             convert=convert,
+            now=self._session.resources.environment.now_ms(),
         )
 
     def apply_schema(  # noqa: PLR0913 — one keyword for each decision of the caller

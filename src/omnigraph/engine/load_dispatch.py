@@ -7,10 +7,11 @@ of this process or as tasks on Spark; both end in the same commit.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeGuard
 
 from omnigraph.bulk.bulk_sources import (
@@ -130,6 +131,7 @@ def load_source(
     # Before the source is opened, or Spark is started for it.
     session.authorize(Act(Action.CHANGE, stream.branch))
     resources = session.resources
+    request = replace(request, options=replace(request.options, now=resources.environment.now_ms()))
     source = _find_export(source, request, resources)
     if not _is_bulk(source, request, resources):
         return _load_locally(session, stream, source, request, terms)
@@ -139,11 +141,12 @@ def load_source(
         raise InvalidArgumentError("rejects", "a dry run writes no file: leave it out")
     from omnigraph.bulk.bulk_load import BulkLoad, BulkOptions  # noqa: PLC0415 — few loads are bulk
 
-    bulk = _build_bulk_source(source, request, resources)
+    list_members = partial(_list_default_members, session, stream)
+    bulk = _build_bulk_source(source, request, resources, list_members)
     runner = _create_runner(request, resources, source)
     place = _build_graph_location(resources)
     is_quarantine = request.on_error is OnError.QUARANTINE
-    bulk_terms = BulkOptions(request.mode, is_quarantine, request.rejects)
+    bulk_terms = BulkOptions(request.mode, is_quarantine, request.rejects, request.options.now)
     load = BulkLoad(place, bulk, terms=bulk_terms, runner=runner, keys=resources.keys)
     operation = BulkLoadOperation(load, request.mode)
     try:
@@ -351,21 +354,42 @@ def _build_graph_location(resources: Resources) -> GraphLocation:
     return GraphLocation(storage.objects.uri, storage.options, storage.is_durable, here)
 
 
-def _build_bulk_source(source: AnySource, request: LoadRequest, resources: Resources) -> BulkSource:
+def _list_default_members(session: Session, stream: Stream, type_name: str) -> tuple[str, ...]:
+    """The properties of a type that have a default: what lacks them differs from a null."""
+    catalog = session.open_view(session.read_head(stream)).accepted.catalog
+    name = type_name.rpartition(":")[2]
+    type_ = catalog.nodes.get(name) or catalog.find_edge(name)
+    properties = () if type_ is None else type_.properties.values()
+    return tuple(each.name for each in properties if each.default is not None)
+
+
+def _build_bulk_source(
+    source: AnySource,
+    request: LoadRequest,
+    resources: Resources,
+    list_members: Callable[[str], tuple[str, ...]],
+) -> BulkSource:
     """A source that can be cut into pieces."""
     if isinstance(source, BulkSource):
         return source
     if not _is_by_type(source, request):
-        return _build_single_source(source, request.options.type, request, resources)
+        return _build_single_source(source, request.options.type, request, resources, list_members)
     if any(map(is_spark_frame, source.values())):
         return _build_frame_source(source)
     return CombinedSource(
-        tuple(_build_single_source(each, name, request, resources) for name, each in source.items())
+        tuple(
+            _build_single_source(each, name, request, resources, list_members)
+            for name, each in source.items()
+        )
     )
 
 
 def _build_single_source(
-    source: object, type_name: str | None, request: LoadRequest, resources: Resources
+    source: object,
+    type_name: str | None,
+    request: LoadRequest,
+    resources: Resources,
+    list_members: Callable[[str], tuple[str, ...]],
 ) -> BulkSource:
     if isinstance(source, _PATHS):
         return FileSource(os.fspath(source), type_name, resources.storage.options)
@@ -384,7 +408,8 @@ def _build_single_source(
             "a bulk load takes a path, Text, a table or a frame, not single records",
             hint="give records of one type with type=NAME",
         )
-    return _build_record_source(source, type_name, is_patch=request.options.is_patch)
+    is_patch, optional = request.options.is_patch, list_members(type_name)
+    return _build_record_source(source, type_name, is_patch=is_patch, optional=optional)
 
 
 def _build_frame_source(frames: Mapping[str, object]) -> BulkSource:
@@ -397,7 +422,9 @@ def _build_frame_source(frames: Mapping[str, object]) -> BulkSource:
     return found
 
 
-def _build_record_source(source: Iterable[Any], type_name: str, *, is_patch: bool) -> BulkSource:
+def _build_record_source(
+    source: Iterable[Any], type_name: str, *, is_patch: bool, optional: tuple[str, ...]
+) -> BulkSource:
     """A dict of columns, or plain records, as tables."""
     try:
         if isinstance(source, Mapping):
@@ -405,7 +432,9 @@ def _build_record_source(source: Iterable[Any], type_name: str, *, is_patch: boo
         tables = [
             table
             for chunk in map(_require_records, iter_record_chunks(source))
-            for table, _ in build_record_tables(chunk, first_number=1, is_patch=is_patch)
+            for table, _ in build_record_tables(
+                chunk, first_number=1, is_patch=is_patch, optional=optional
+            )
         ]
     except (WrongColumnError, TypeError) as failure:
         raise build_input_error("records", str(failure)) from failure

@@ -328,6 +328,7 @@ class MigrationOperation:
         self._source = source
         self._allow_data_loss = allow_data_loss
         self._convert = convert
+        self._now = resources.environment.now_ms()
         self._expected = expected
         self._shows_entities = shows_entities
         self._catalog = load_whole_catalog(source, mode=resources.environment.mode)
@@ -393,6 +394,7 @@ class MigrationOperation:
             shows_entities=self._shows_entities,
             allow_data_loss=self._allow_data_loss,
             convert=self._convert,
+            now=self._now,
         )
         return self._migrated.transaction
 

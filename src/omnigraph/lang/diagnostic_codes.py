@@ -64,6 +64,7 @@ OG-MF-104 a property would become required, and entities may lack a value
 OG-MF-106 the type of a property would change
 OG-MF-107 a constraint would be added or narrowed, and entities may contradict it
 OG-MF-108 the type of a property would change, and entities may have other values
+OG-MF-109 a property would get its default for entities that may have none
 """
 
 _TYPES = """
@@ -130,6 +131,7 @@ T123 a verb needs a type with a key
 T124 what is updated or deleted is not an entity
 T125 a condition of `having` reads what the result does not have
 T126 an option or a column of a table function is wrong
+T127 a default is not made of values, the time and other properties, or cannot be there
 T128 a record has no such field, or stands where a value is needed
 T129 an option of `nearest` has no such value
 """

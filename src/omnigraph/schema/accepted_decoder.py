@@ -10,6 +10,7 @@ from omnigraph.errors import StoredSchemaError
 from omnigraph.format_version import IR_VERSION
 from omnigraph.schema.accepted_schema import (
     CONVERTED_COLUMNS,
+    DEFAULTS,
     EDGE_KEYS,
     EXPRESSION_CHECKS,
     MERGE_RULES,
@@ -30,6 +31,7 @@ from omnigraph.schema.catalog import (
     Condition,
     ConstraintKind,
     Constraints,
+    Default,
     EdgeType,
     Embed,
     InterfaceType,
@@ -51,7 +53,7 @@ from omnigraph.schema.property_types import (
 from omnigraph.schema.schema_shape import MEMBER_CONSTRAINTS, JsonObject, canonicalize_catalog
 
 _KNOWN_FEATURES = frozenset(
-    {SYSTEM_COLUMNS, EDGE_KEYS, MERGE_RULES, CONVERTED_COLUMNS, EXPRESSION_CHECKS}
+    {SYSTEM_COLUMNS, EDGE_KEYS, MERGE_RULES, CONVERTED_COLUMNS, EXPRESSION_CHECKS, DEFAULTS}
 )
 _CONSTRAINT_KINDS = {shown: kind for kind, shown in MEMBER_CONSTRAINTS.items()}
 _Json = Any  # a JSON value of any shape, checked where it is read
@@ -167,6 +169,8 @@ def _iter_members(type_: NodeType | EdgeType) -> Iterator[str]:
     for declared in type_.properties.values():
         if declared.embed is not None:
             yield declared.embed.source
+        if declared.default is not None:
+            yield from declared.default.members
 
 
 # ---- types ----
@@ -245,6 +249,7 @@ def _decode_properties(described: JsonObject) -> dict[str, Property]:
             interfaces=tuple(map(_decode_name, declared["interfaces"])),
             is_injected=_require_flag(declared["injected"]),
             merge=MergeRule(declared["merge"]) if "merge" in declared else None,
+            default=_decode_default(declared["default"]) if "default" in declared else None,
         )
         for declared in described["properties"]
     }
@@ -341,6 +346,11 @@ def _decode_bound(described: JsonObject | None) -> int | float | None:
 
 
 # ---- values ----
+
+
+def _decode_default(described: JsonObject) -> Default:
+    members = tuple(map(_decode_name, described["members"]))
+    return Default(_require_text(described["expression"]), members)
 
 
 def _decode_name(reference: _Json) -> str:

@@ -28,6 +28,7 @@ EDGE_KEYS = "edge-keys"
 MERGE_RULES = "merge-rules"
 CONVERTED_COLUMNS = "converted-columns"
 EXPRESSION_CHECKS = "expression-checks"
+DEFAULTS = "defaults"
 
 DeclaredType = InterfaceType | NodeType | EdgeType
 
@@ -89,8 +90,10 @@ class AcceptedSchema:
         found = {SYSTEM_COLUMNS}
         if any(edge.key is not None for edge in self.catalog.edges.values()):
             found.add(EDGE_KEYS)
-        properties = (each for _, type_ in types_of(self.catalog) for each in properties_of(type_))
+        properties = [each for _, type_ in types_of(self.catalog) for each in properties_of(type_)]
         has_rules = any(declared.merge is not None for declared in properties)
+        if any(declared.default is not None for declared in properties):
+            found.add(DEFAULTS)
         nodes, edges = self.catalog.nodes.values(), self.catalog.edges.values()
         constraints = [type_.constraints for types in (nodes, edges) for type_ in types]
         if has_rules or any(each.together for each in constraints):
@@ -192,6 +195,11 @@ def _identify_property(declared: JsonObject, owner: TypeIdentity, accepted: Acce
     declared["interfaces"] = _encode_interface_references(declared["interfaces"], accepted)
     if declared["embed"] is not None:
         declared["embed"]["source"] = _encode_property_reference(declared["embed"]["source"], owner)
+    if "default" in declared:
+        members = declared["default"]["members"]
+        declared["default"]["members"] = [
+            _encode_property_reference(each, owner) for each in members
+        ]
 
 
 def _identify_members(constraint: JsonObject, owner: TypeIdentity) -> None:

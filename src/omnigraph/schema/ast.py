@@ -120,12 +120,13 @@ class TypeSyntax:
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """`name: type merge rule @annotations`."""
+    """`name: type = default merge rule @annotations`."""
 
     name: Name
     type: TypeSyntax
     annotations: tuple[Annotation, ...] = ()
     merge: Name | None = None
+    default: ExpressionText | None = None
     span: Span = field(default=NO_SPAN, compare=False)
 
 

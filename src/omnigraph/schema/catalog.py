@@ -6,10 +6,12 @@ ones it gets from its interfaces. Everything here is plain frozen data in declar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import Final
 
 from omnigraph.schema.property_types import PropertyType, VectorType
 from omnigraph.schema.type_sets import is_type_set, list_member_types, merge_types
@@ -17,6 +19,7 @@ from omnigraph.schema.type_sets import is_type_set, list_member_types, merge_typ
 # The endpoints of an edge as they appear in the property tuples of keys, uniques and indexes.
 SOURCE = "@src"
 TARGET = "@dst"
+_LITERAL: Final = re.compile(r'-?[0-9]+(\.[0-9]+)?|true|false|"([^"\\]|\\.)*"')
 
 
 class ConstraintKind(StrEnum):
@@ -61,6 +64,19 @@ class Embed:
 
 
 @dataclass(frozen=True, slots=True)
+class Default:
+    """The expression whose value a new entity gets that is given none, and what it reads."""
+
+    text: str
+    members: tuple[str, ...] = ()
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether it is one literal, which is the same for every entity and never null."""
+        return _LITERAL.fullmatch(self.text) is not None
+
+
+@dataclass(frozen=True, slots=True)
 class Property:
     """A property in effect on a type."""
 
@@ -77,6 +93,12 @@ class Property:
     interfaces: tuple[str, ...] = ()
     is_injected: bool = False
     merge: MergeRule | None = None
+    default: Default | None = None
+
+    @property
+    def must_be_given(self) -> bool:
+        """Whether a new entity needs a value that nothing else gives it."""
+        return not self.type.is_nullable and self.default is None
 
 
 def may_reembed(old: Property, new: Property) -> bool:

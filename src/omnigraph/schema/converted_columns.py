@@ -1,8 +1,8 @@
-"""The columns of properties whose values were converted to another type, or are made anew.
+"""The columns of properties whose values were converted, whose nulls were filled, or made anew.
 
-A property that is converted gets another column, which no table of the branch has: older commits
-go on reading the one before. `c7_2_i64` is the second column of property 7. A vector of another
-model begins empty, in a column such as `c7_2_embed`.
+Such a property gets another column, which no table of the branch has: older commits go on reading
+the one before. `c7_2_i64` is the second column of property 7. A vector of another model begins
+empty, in a column such as `c7_2_embed`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,11 @@ def name_first_column(number: int) -> str:
 def name_next_column(number: int, value: ValueType, *others: str) -> str:
     """The column of a property after some others that it has had."""
     return f"c{number}_{max(map(count_columns, others)) + 1}_{str(value).lower()}"
+
+
+def name_filled_column(number: int, *others: str) -> str:
+    """The same of a property whose nulls get its default."""
+    return f"c{number}_{max(map(count_columns, others)) + 1}_filled"
 
 
 def name_next_vector_column(number: int, *others: str) -> str:

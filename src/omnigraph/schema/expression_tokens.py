@@ -1,12 +1,13 @@
 """An expression inside a schema: its tokens as one text, and the names in it.
 
 The words of expressions belong to the query language, which is built on this one: here an
-expression is a text between parentheses, spelled in one way, with the names that it may read.
+expression is a text in parentheses or after a sign, spelled in one way, with the names that it may
+read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from omnigraph.lang.lexer import Token, TokenKind
@@ -31,12 +32,28 @@ _BEFORE_OPERANDS: Final = frozenset(
 
 def parse_expression_text(cursor: Cursor) -> ExpressionText:
     """Read everything up to the parenthesis that closes the one before."""
+    return _parse_tokens(cursor, lambda: cursor.is_at(")"), "an expression and ')'")
+
+
+def parse_default_text(cursor: Cursor) -> ExpressionText:
+    """Read everything up to what may stand after the default of a property."""
+
+    def is_at_end() -> bool:
+        after = cursor.peek().text
+        is_member = cursor.token.kind is TokenKind.WORD and after == ":"
+        is_rule = cursor.is_at("merge") and cursor.peek().kind is TokenKind.WORD
+        return is_member or is_rule or cursor.is_at_end or cursor.is_at("}", "@", ",", ";", "=")
+
+    return _parse_tokens(cursor, is_at_end, "an expression")
+
+
+def _parse_tokens(cursor: Cursor, is_at_end: Callable[[], bool], wanted: str) -> ExpressionText:
     tokens: list[Token] = []
     closers: list[str] = []
-    while closers or not cursor.is_at(")"):
+    while closers or not is_at_end():
         token = cursor.token
-        if cursor.is_at_end or (not closers and token.text in "]}"):
-            cursor.fail("an expression and ')'")
+        if cursor.is_at_end or (not closers and token.text in ")]}"):
+            cursor.fail(wanted)
         if token.text in _OPENERS and token.kind is TokenKind.PUNCTUATION:
             closers.append(_OPENERS[token.text])
         elif closers and token.text == closers[-1] and token.kind is TokenKind.PUNCTUATION:

@@ -129,3 +129,8 @@ class PropertyType:
 def make_scalar_type(scalar: Scalar, *, is_nullable: bool = False) -> PropertyType:
     """The property type of one base value."""
     return PropertyType(ScalarType(scalar), is_nullable)
+
+
+def arrow_name_of(scalar: Scalar) -> str:
+    """What messages call a base type: its name in Arrow where it has one."""
+    return scalar.replace("I", "Int").replace("U", "UInt").replace("F", "Float")

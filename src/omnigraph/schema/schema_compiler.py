@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from omnigraph.errors import CompileError
 from omnigraph.lang.diagnostics import Collector, Diagnostic
@@ -12,6 +12,7 @@ from omnigraph.lang.source_text import Source
 from omnigraph.schema import ast, catalog
 from omnigraph.schema.catalog import Catalog
 from omnigraph.schema.check.merge_rules import check_merge_rules
+from omnigraph.schema.check.property_defaults import check_defaults
 from omnigraph.schema.check.property_drafts import PropertyDraft, build_drafts, inherit_properties
 from omnigraph.schema.check.schema_annotations import (
     AnnotationTarget,
@@ -104,6 +105,8 @@ class _CatalogBuilder:
             name, AnnotationTarget.NODE_PROPERTY, interface.properties, self._collector
         )
         check_merge_rules(drafts, catalog.Constraints(), self._collector)
+        scope = ConstraintScope(name, drafts, self._mode, is_edge=False, lost=self._parsed.lost)
+        check_defaults(scope, None, self._collector)
         self._interfaces.setdefault(name, drafts)
 
     def _build_node(self, node: ast.Node) -> catalog.NodeType:
@@ -123,6 +126,7 @@ class _CatalogBuilder:
         check_embeds(scope, self._collector)
         constraints = check_constraints(scope, node.members, self._collector)
         check_merge_rules(drafts, constraints, self._collector)
+        check_defaults(scope, constraints.key, self._collector)
         return catalog.NodeType(
             name,
             _collect_properties(drafts),
@@ -157,6 +161,7 @@ class _CatalogBuilder:
         scope = ConstraintScope(name, drafts, self._mode, is_edge=True, lost=self._parsed.lost)
         constraints = check_constraints(scope, edge.members, self._collector)
         check_merge_rules(drafts, constraints, self._collector)
+        check_defaults(scope, constraints.key, self._collector)
         return catalog.EdgeType(
             name,
             edge.source.text,
@@ -170,7 +175,14 @@ class _CatalogBuilder:
 
 
 def _collect_properties(drafts: dict[str, PropertyDraft]) -> dict[str, catalog.Property]:
-    return {name: draft.meant for name, draft in drafts.items()}
+    return {name: _build_property(draft.meant, drafts) for name, draft in drafts.items()}
+
+
+def _build_property(meant: catalog.Property, known: Container[str]) -> catalog.Property:
+    if meant.default is None:
+        return meant
+    members = tuple(name for name in meant.default.members if name in known)
+    return replace(meant, default=replace(meant.default, members=members))
 
 
 def _build_cardinality(syntax: ast.Cardinality | None) -> catalog.Cardinality:

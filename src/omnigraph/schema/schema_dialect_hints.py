@@ -22,7 +22,7 @@ DECLARATION_HINTS = {
 # Where a property may start.
 MEMBER_HINTS = {
     "@": "annotations directly follow the type of their property",
-    "=": "there are no default values",
+    "=": "a default follows the type, before annotations: property: Type = value",
     "!": "a property is required unless its type ends in '?'",
     "|": "a property has one type; a choice of words is enum(a, b)",
 }

@@ -28,15 +28,15 @@ from omnigraph.schema.accepted_schema import (
     properties_of,
     types_of,
 )
-from omnigraph.schema.catalog import Catalog, InterfaceType
+from omnigraph.schema.catalog import Catalog, InterfaceType, Property
 from omnigraph.schema.converted_columns import (
+    name_filled_column,
     name_first_column,
     name_next_column,
     name_next_vector_column,
 )
-from omnigraph.schema.property_types import ValueType
 from omnigraph.schema.schema_shape import canonicalize_catalog
-from omnigraph.schema.type_conversions import are_stored_alike
+from omnigraph.schema.type_conversions import are_stored_alike, is_filled
 
 __all__ = [
     "Acceptance",
@@ -135,28 +135,30 @@ def number_schema(
 
 def _choose_columns(old: AcceptedSchema, new: AcceptedSchema) -> dict[int, str]:
     """The columns of properties that were converted before, or are converted now."""
-    before, columns = dict(_iter_stored_types(old)), dict[int, str]()
+    before, columns = dict(_iter_stored_properties(old)), dict[int, str]()
     texts, models = index_embeds(old), index_embeds(new)
-    for number, value in _iter_stored_types(new):
+    for number, declared in _iter_stored_properties(new):
         if number not in before:
             continue
-        column = old.find_column(number)
+        column, value = old.find_column(number), declared.type.value
         if number in texts and number in models and texts[number] != models[number]:
             column = name_next_vector_column(number, column)
-        elif not are_stored_alike(before[number], value):
+        elif not are_stored_alike(before[number].type.value, value):
             column = name_next_column(number, value, column)
+        elif is_filled(before[number], declared):
+            column = name_filled_column(number, column)
         if column != name_first_column(number):
             columns[number] = column
     return columns
 
 
-def _iter_stored_types(accepted: AcceptedSchema) -> Iterator[tuple[int, ValueType]]:
-    """The number and the type of every property that has a column."""
+def _iter_stored_properties(accepted: AcceptedSchema) -> Iterator[tuple[int, Property]]:
+    """Every property that has a column, with its number."""
     for key, type_ in types_of(accepted.catalog):
         ids = accepted.identities[key].property_ids
         if key.kind is not TypeKind.INTERFACE:
             for declared in properties_of(type_):
-                yield ids[declared.name], declared.type.value
+                yield ids[declared.name], declared
 
 
 def index_embeds(accepted: AcceptedSchema) -> dict[int, tuple[int, str]]:

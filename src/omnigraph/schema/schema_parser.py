@@ -12,7 +12,7 @@ from omnigraph.lang.source_text import Source, Span
 from omnigraph.lang.token_cursor import Cursor, ParseFailure
 from omnigraph.schema import ast
 from omnigraph.schema.catalog import ConstraintKind
-from omnigraph.schema.expression_tokens import parse_expression_text
+from omnigraph.schema.expression_tokens import parse_default_text, parse_expression_text
 from omnigraph.schema.property_types import DECLARED_SCALARS, Scalar
 from omnigraph.schema.schema_dialect_hints import (
     DECLARATION_HINTS,
@@ -247,6 +247,7 @@ class _SchemaParser(SchemaReader):
         name = self._expect_identifier(_MEMBER)
         self._cursor.expect(":")
         type_ = self._parse_type()
+        default = self._parse_default()
         merge = self._parse_merge_rule()
         annotations = []
         while self._cursor.is_at("@") and not self._is_at_constraint():
@@ -255,7 +256,17 @@ class _SchemaParser(SchemaReader):
             else:
                 annotations.append(self._parse_annotation())
         span = Span(name.span.start, self._cursor.previous.end)
-        return ast.Property(name, type_, tuple(annotations), merge, span)
+        return ast.Property(name, type_, tuple(annotations), merge, default, span)
+
+    def _parse_default(self) -> ast.ExpressionText | None:
+        """`= expr`, which is read by the language of queries."""
+        sign = self._cursor.token
+        if not self._cursor.accept("="):
+            return None
+        if self._is_strict:
+            message = "a default goes beyond the reference language, which strict mode refuses"
+            self._cursor.report(sign.span, message, code="Q006")
+        return parse_default_text(self._cursor)
 
     def _parse_merge_rule(self) -> ast.Name | None:
         """`merge counter` and the like; `merge` before a colon is a property of that name."""

@@ -121,8 +121,9 @@ def _spans_of(parts: Sequence[ast.Annotation | ast.Name | ast.Cardinality]) -> l
 def print_member(member: ast.Member) -> str:
     """The text of a property or a constraint."""
     match member:
-        case ast.Property(name, type_, annotations, merge):
+        case ast.Property(name, type_, annotations, merge, default):
             words = [f"{name.text}: {_print_type(type_)}"]
+            words += [] if default is None else [f"= {default.text}"]
             words += [] if merge is None else [f"merge {merge.text}"]
             return " ".join([*words, *map(_print_annotation, annotations)])
         case ast.Constraint(name, arguments):

@@ -21,6 +21,7 @@ from omnigraph.schema.catalog import (
     Condition,
     ConstraintKind,
     Constraints,
+    Default,
     EdgeType,
     InterfaceType,
     NodeType,
@@ -190,9 +191,15 @@ def _encode_properties(properties: Mapping[str, Property]) -> list[JsonObject]:
             "injected": declared.is_injected,
             # Most have none: their documents do not mention it.
             **({} if declared.merge is None else {"merge": str(declared.merge)}),
+            **({} if declared.default is None else {"default": encode_default(declared.default)}),
         }
         for declared in properties.values()
     ]
+
+
+def encode_default(default: Default) -> JsonObject:
+    """The JSON form of a default."""
+    return {"expression": default.text, "members": list(default.members)}
 
 
 def encode_type(type_: PropertyType) -> JsonObject:

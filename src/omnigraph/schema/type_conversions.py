@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from omnigraph.schema.catalog import Property
 from omnigraph.schema.property_types import (
     INTEGERS,
     NUMERIC,
@@ -34,6 +35,16 @@ _TIMES: Final = frozenset({Scalar.DATE, Scalar.DATETIME})
 def are_stored_alike(old: ValueType, new: ValueType) -> bool:
     """Whether values of both types lie in one column: enums and Strings are texts."""
     return _find_stored_form(old) == _find_stored_form(new)
+
+
+def is_filled(old: Property, new: Property) -> bool:
+    """Whether nulls of a property get its default, because it becomes required."""
+    return (
+        old.type.is_nullable
+        and not new.type.is_nullable
+        and new.default is not None
+        and are_stored_alike(old.type.value, new.type.value)
+    )
 
 
 def is_widening(old: ValueType, new: ValueType) -> bool:

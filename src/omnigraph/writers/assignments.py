@@ -21,6 +21,7 @@ from omnigraph.schema.property_types import (
     Scalar,
     ScalarType,
     VectorType,
+    arrow_name_of,
 )
 from omnigraph.schema.property_values import (
     ExternalBlobTextError,
@@ -29,7 +30,6 @@ from omnigraph.schema.property_values import (
     decode_blob,
     describe_float_problem,
 )
-from omnigraph.writers.inputs.value_coercion import arrow_name_of
 from omnigraph.writers.value_faults import find_faults
 
 # What Arrow makes a cell of; a vector is an array of its numbers.
@@ -79,7 +79,7 @@ def require_complete(
     """Refuse a new entity that lacks a required property, unless that is a vector to be filled."""
     for name, property_ in type_.properties.items():
         is_filled = fills_vectors and property_.embed is not None
-        if name not in given and not property_.type.is_nullable and not is_filled:
+        if name not in given and property_.must_be_given and not is_filled:
             message = f"missing required property '{name}' of {type_.name}"
             _raise_refused(message, rule="required", type_name=type_.name, property_=name)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -20,6 +21,7 @@ from omnigraph.schema.accepted_schema import TypeKind
 from omnigraph.storage.tables.row_ids import FEW_IDS, ROW_ID, ROWS_PER_ID
 from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.writers.default_values import DefaultValues
 from omnigraph.writers.existing_rows import CommittedState
 from omnigraph.writers.graph_change import (
     NO_COPIES,
@@ -33,6 +35,8 @@ from omnigraph.writers.key_cache import KeyCache
 
 # Counts the bytes that were read, and refuses too many.
 SpendBytes: TypeAlias = Callable[[int], None]
+# Takes rows, and those that are new and lack a column.
+FillRows: TypeAlias = Callable[[pa.Table, AbsentRows], pa.Table]
 _Positions = np.ndarray[Any, np.dtype[np.int64]]
 
 _FIRST_ROWS: Final = 4
@@ -75,9 +79,18 @@ def _fill_type(change: TypeChange, committed: CommittedState, spend: SpendBytes)
     none = NO_EDGE_COPIES if type_key.kind is TypeKind.EDGE else NO_COPIES
     copies = committed.find_copies(type_key, change.written, none)
     table = committed.view.open_table(type_key)
-    parts = with_committed_values(change.rows, change.absent, table, copies, spend=spend)
+    fill = partial(_fill_new, committed.view, change)
+    parts = with_committed_values(
+        change.rows, change.absent, table, copies, spend=spend, fill_new=fill
+    )
     rows = pa.concat_tables([change.rows.slice(0, 0), *parts])
     return replace(change, rows=rows, known_copies=copies, absent={})
+
+
+def _fill_new(view: View, change: TypeChange, rows: pa.Table, absent: AbsentRows) -> pa.Table:
+    """Rows with the defaults of the columns that new ones among them lack."""
+    type_ = view.types[change.shape.type_key]
+    return DefaultValues.from_type(type_, change.shape, change.now).fill_rows(rows, absent)
 
 
 class _Budget:
@@ -99,12 +112,18 @@ class _Budget:
 
 
 def with_committed_values(
-    rows: pa.Table, absent: AbsentRows, table: Table, copies: pa.Table, *, spend: SpendBytes
+    rows: pa.Table,
+    absent: AbsentRows,
+    table: Table,
+    copies: pa.Table,
+    *,
+    spend: SpendBytes,
+    fill_new: FillRows,
 ) -> Iterator[pa.Table]:
     """Rows in parts, with the committed values of the columns that each row lacks.
 
     `absent` has a mask per column, and `copies` the ids and row ids of those that are committed.
-    The other rows are new: what they lack stays null.
+    The other rows are new: what they lack is filled by the caller, or stays null.
     """
     places = pc.index_in(
         combine_column(rows[ID_COLUMN]), value_set=combine_column(copies[ID_COLUMN])
@@ -117,10 +136,13 @@ def with_committed_values(
         end = rows.num_rows if read == len(matched) else int(matched[read - 1]) + 1
         found = matched[read - part.num_rows : read] - start
         masks = {column: is_absent[start:end] for column, is_absent in absent.items()}
-        yield _fill_rows(rows.slice(start, end - start), masks, part, found)
+        filled = _fill_rows(rows.slice(start, end - start), masks, part, found)
+        is_new = np.ones(end - start, np.bool_)
+        is_new[found] = False
+        yield fill_new(filled, {column: mask & is_new for column, mask in masks.items()})
         start = end
     if start < rows.num_rows:
-        yield rows.slice(start)
+        yield fill_new(rows.slice(start), {column: mask[start:] for column, mask in absent.items()})
 
 
 def _fill_rows(rows: pa.Table, absent: AbsentRows, values: pa.Table, found: _Positions) -> pa.Table:

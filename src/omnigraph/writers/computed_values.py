@@ -96,6 +96,27 @@ def _require_known(
         )
 
 
+def find_unfit_rows(
+    expr: typed_tree.Expr, subject: ValueSubject, rows: RowColumns, params: Params
+) -> _Mask:
+    """The rows at which an expression has no value that its property can keep."""
+    found = evaluate(expr, rows, params)
+    values = combine_column(found) if isinstance(found, pa.ChunkedArray) else found
+    if isinstance(values, pa.Scalar):
+        values = pa.repeat(values, rows.num_rows)
+    unfit = find_faults(expr, rows, params).copy()
+    if not subject.type.is_nullable:
+        unfit |= np.asarray(values.is_null())
+    kind = arrow_type_of(subject.type)
+    plain = values if values.type == kind else pc.cast(values, kind, safe=False)
+    if isinstance(subject.type.value, ListType | VectorType):
+        items = pc.list_flatten(values)
+        are_bad = ~_are_kept(pc.list_flatten(plain), items) | np.asarray(items.is_null())
+        unfit[np.asarray(pc.list_parent_indices(values))[are_bad]] = True
+        return unfit
+    return unfit | ~_are_kept(plain, values)
+
+
 def _convert_column(values: pa.Array, subject: ValueSubject) -> pa.Array:
     """Values as a property keeps them."""
     kind = arrow_type_of(subject.type)

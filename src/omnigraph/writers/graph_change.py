@@ -105,7 +105,9 @@ class TypeChange:
                 written, need no vectors and blobs
     absent      rows that say nothing about a column, and hold null there: an entity that exists
                 keeps its committed value, which is read from the view that the change is prepared
-                on. A row image is complete once this is empty
+                on, and a new one gets a default, if there is one. A row image is complete once
+                this is empty
+    now         the time of the write in milliseconds, which defaults may read
     """
 
     shape: TableShape
@@ -119,6 +121,7 @@ class TypeChange:
     require_distinct: Callable[[], None] | None = None
     adopted: Pin | None = None
     absent: AbsentRows = field(default_factory=dict)
+    now: int | None = None
 
     @property
     def written(self) -> pa.Array:

@@ -32,6 +32,7 @@ from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.schema.property_types import INTEGER_RANGES, PropertyType, Scalar
 from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.writers.default_values import DefaultValues
 from omnigraph.writers.graph_change import (
     NO_COPIES,
     NO_IDS,
@@ -123,7 +124,7 @@ def build_load_change(records: Input, mode: LoadMode, *, fills_vectors: bool = F
         type_ = type_of(records.accepted, type_key)
         rows = _with_renamed_ends(incoming.rows, type_, renames)
         absent = incoming.absent if mode.keeps_entities else {}
-        loading = _TypeLoader(type_, incoming.shape, incoming.origins, mode, absent)
+        loading = _TypeLoader(type_, incoming.shape, incoming.origins, mode, absent, records.now)
         if incoming.shape.key:
             is_legacy = records.dialect is Dialect.COMPATIBLE and isinstance(type_, NodeType)
             change[type_key] = loading.build_keyed(rows, renames if is_legacy else None)
@@ -152,6 +153,7 @@ class _TypeLoader:
     origins: FileOrigins
     mode: LoadMode
     absent: AbsentRows
+    now: int | None
 
     def build_keyed(self, rows: pa.Table, renames: LegacyIds | None) -> TypeChange:
         """Entities whose ids derive from their keys; a given id may only repeat it."""
@@ -194,15 +196,26 @@ class _TypeLoader:
             batches=(made,),
             origins=self.origins.select_rows(last),
             absent={column: rows[last.to_numpy()] for column, rows in self.absent.items()},
+            now=self.now,
         )
 
     def _build_change(
         self, rows: pa.Table, mode: WriteMode, known: pa.Table | None = None
     ) -> TypeChange:
-        # Entities that are known to be new have no committed values.
-        absent = {} if known is not None else self.absent
+        absent = self.absent
+        if known is not None and absent:
+            # Entities that are known to be new have no committed values.
+            defaults = DefaultValues.from_type(self.type_, self.shape, self.now)
+            rows, absent = defaults.fill_rows(rows, absent), {}
         return TypeChange(
-            self.shape, mode, rows, NO_IDS, known_copies=known, origins=self.origins, absent=absent
+            self.shape,
+            mode,
+            rows,
+            NO_IDS,
+            known_copies=known,
+            origins=self.origins,
+            absent=absent,
+            now=self.now,
         )
 
     def _require_agreement(

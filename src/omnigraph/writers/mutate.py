@@ -15,7 +15,7 @@ from omnigraph.execution.type_scan import TypeRows
 from omnigraph.ids import generate_ulid
 from omnigraph.query import typed_tree
 from omnigraph.query.ast import WriteVerb
-from omnigraph.query.typed_tree import column_name_of
+from omnigraph.query.typed_tree import NOW_NAME, column_name_of
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
 from omnigraph.rows.evaluator import RequestParams
 from omnigraph.rows.id_predicates import find_equality_value
@@ -405,7 +405,9 @@ class _MutationRun:
         if type_key not in self._pending:
             view = self._view
             rows = CommittedRows(view, view.get_shape(type_key), self._budget)
-            self._pending[type_key] = PendingRows(view.types[type_key], rows, self._committed)
+            self._pending[type_key] = PendingRows(
+                view.types[type_key], rows, self._committed, self._params.get(NOW_NAME)
+            )
         return self._pending[type_key]
 
     def _get_updated(self, update: _Update) -> _UpdatedType:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from omnigraph.execution.type_scan import evaluate_conditions
 from omnigraph.query import typed_tree
 from omnigraph.query.ast import WriteVerb
+from omnigraph.query.typed_tree import Value
 from omnigraph.rows.evaluator import Params
 from omnigraph.schema.accepted_schema import TypeKind
 from omnigraph.schema.catalog import EdgeType, NodeType
@@ -20,6 +21,7 @@ from omnigraph.storage.tables.blob_columns import is_blob
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.assignments import Cell, require_complete
 from omnigraph.writers.computed_values import RowAssignments
+from omnigraph.writers.default_values import DefaultValues, has_defaults
 from omnigraph.writers.existing_rows import CommittedState, build_key_conflict
 from omnigraph.writers.graph_change import (
     NO_IDS,
@@ -41,13 +43,20 @@ class PendingRows:
     """The newest row of every entity that a mutation has written to one type."""
 
     def __init__(
-        self, type_: NodeType | EdgeType, committed: CommittedRows, state: CommittedState
+        self,
+        type_: NodeType | EdgeType,
+        committed: CommittedRows,
+        state: CommittedState,
+        now: Value = None,
     ) -> None:
         self._type = type_
         self._shape = committed.shape
         self._copies = copies_schema_of(committed.shape.type_key)
         self._committed = committed
         self._state = state
+        self._defaults = (
+            DefaultValues.from_type(type_, committed.shape, now) if has_defaults(type_) else None
+        )
         self._rows: pa.Table | None = None
         # Single entities by id, not in `_rows` yet: many statements make one table.
         self._single: dict[str, SingleRow] = {}
@@ -66,9 +75,10 @@ class PendingRows:
         self._replaced_batches: list[pa.Table] = []
 
     def insert_row(self, entity_id: str, cells: Mapping[str, Cell]) -> None:
-        """Write one row, given by column; columns left out are null."""
-        row = self._single[entity_id] = SingleRow(Origin.WRITTEN)
+        """Write one row, given by column; columns left out have their defaults or are null."""
+        row = self._single[entity_id] = SingleRow(Origin.WRITTEN, self._defaults)
         row.assign({ID_COLUMN: entity_id, **cells})
+        row.assign_defaults()
         if self._shape.key:
             self._keyed.add(entity_id)
 
@@ -89,7 +99,7 @@ class PendingRows:
         """
         row = self._single.get(entity_id)
         if row is None:
-            row = self._single[entity_id] = SingleRow(Origin.UNKNOWN)
+            row = self._single[entity_id] = SingleRow(Origin.UNKNOWN, self._defaults)
         row.assign(cells, computed)
 
     def assign_columns(self, ids: pa.Array, columns: Mapping[str, pa.Array]) -> pa.Array:
@@ -119,7 +129,12 @@ class PendingRows:
         if not is_patch or not is_there.all():
             names = {column: name for name, column in self._shape.columns.items()}
             self._require_complete({names.get(column, column) for column in columns})
-        self._write_batch(self._put_columns(rows, ids, columns))
+        written = self._put_columns(rows, ids, columns)
+        if self._defaults is not None:
+            is_new = ~is_there if is_patch else np.ones(len(ids), np.bool_)
+            absent = dict.fromkeys(self._defaults.columns.difference(columns), is_new)
+            written = self._defaults.fill_rows(written, absent)
+        self._write_batch(written)
 
     def read_rows(self, ids: pa.Array, columns: Collection[str]) -> tuple[pa.Table, _Mask]:
         """Some columns of entities as they are, in this order, and which of them there are."""
@@ -294,6 +309,9 @@ class PendingRows:
         }
         for given in new:
             self._require_complete({names.get(column, column) for column in given})
+        for row, is_old in zip(rows, is_there, strict=True):
+            if not is_old:
+                row.assign_defaults()
         index = schema.get_field_index(ID_COLUMN)
         return found.set_column(index, schema.field(index), pa.array(ids, pa.utf8()))
 

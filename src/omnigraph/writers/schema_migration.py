@@ -42,6 +42,12 @@ from omnigraph.versioning.log_snapshot import Snapshot
 from omnigraph.versioning.record import MAIN, NO_SIGNATURE, Signature
 from omnigraph.versioning.schema_store import Schemas, StoredSchema
 from omnigraph.versioning.transaction import Transaction
+from omnigraph.writers.filled_columns import (
+    FilledColumns,
+    fill_read,
+    find_filled_columns,
+    find_time_ms,
+)
 from omnigraph.writers.validate.existing_data import (
     CheckedType,
     check_existing_data,
@@ -136,6 +142,7 @@ def build_migration(  # noqa: PLR0913 — one keyword for each thing it works wi
     shows_entities: Callable[[], bool] = lambda: True,
     allow_data_loss: bool = False,
     convert: bool = False,
+    now: int | None = None,
 ) -> Migration:
     """The write that brings a schema text into force on the branch of a view.
 
@@ -143,7 +150,12 @@ def build_migration(  # noqa: PLR0913 — one keyword for each thing it works wi
     write without steps. A refusal names entities only to those who may read them.
     """
     plan = plan_on_data(
-        view, text.catalog, dialect=dialect, allow_data_loss=allow_data_loss, convert=convert
+        view,
+        text.catalog,
+        dialect=dialect,
+        allow_data_loss=allow_data_loss,
+        convert=convert,
+        now=now,
     )
     if plan.schema is None or plan.violations:
         shown = plan if shows_entities() else plan.without_examples()
@@ -151,7 +163,7 @@ def build_migration(  # noqa: PLR0913 — one keyword for each thing it works wi
     if not plan.steps and text.source == view.schema.source:
         return Migration(plan, None)
     # Until a record names them, new tables and the schema are garbage.
-    effects = tuple(build_schema_effects(view.accepted, plan.schema, tables))
+    effects = tuple(build_schema_effects(view.accepted, plan.schema, tables, now=now))
     stored = schemas.put(text.source, plan.schema)
     return Migration(
         plan,
@@ -173,8 +185,13 @@ def plan_on_data(
     dialect: PlanDialect = "omnigraph",
     allow_data_loss: bool = False,
     convert: bool = False,
+    now: int | None = None,
 ) -> MigrationPlan:
-    """The plan from the schema of a view, with what its entities contradict."""
+    """The plan from the schema of a view, with what its entities contradict.
+
+    `now` is the time in milliseconds, for defaults that read it.
+    """
+    now = find_time_ms(view.snapshot) if now is None else now
     plan = plan_migration(
         view.accepted,
         desired,
@@ -192,8 +209,9 @@ def plan_on_data(
         old_key = old_keys[schema.identities[owner].id]
         table, shape = view.open_table(old_key), build_table_shape(schema, owner)
         sources = index_converted_columns(view.accepted, old_key, schema, owner)
+        filled = find_filled_columns(view.accepted, old_key, schema, owner, now=now)
         read = partial(read_needed, table, schema=shape.schema, sources=sources)
-        return CheckedType(types[owner], shape, read, sources)
+        return CheckedType(types[owner], shape, fill_read(read, filled), sources)
 
     violations = check_existing_data(plan.checks, open_type)
     return replace(plan, violations=violations, is_checked=True)
@@ -221,10 +239,12 @@ def build_schema_effects(
     tables: Tables,
     *,
     elsewhere: Container[TypeKey] = frozenset(),
+    now: int | None = None,
 ) -> Iterator[Effect]:
     """What a schema does to tables, by the identities of types, whatever they are called.
 
-    Types `elsewhere`, by their new names, get their tables from the caller.
+    Types `elsewhere`, by their new names, get their tables from the caller. `now` is the time in
+    milliseconds, for defaults that read it.
     """
     before, after = _index_tabled_types(old), _index_tabled_types(new)
     # A type may end while another one begins under its name.
@@ -238,7 +258,8 @@ def build_schema_effects(
                 yield Register(str(type_key), create_type_table(new, type_key, tables))
             continue
         if type_key not in elsewhere:
-            yield from _build_column_effects(old, old_key, new, type_key)
+            filled = find_filled_columns(old, old_key, new, type_key, now=now)
+            yield from _build_column_effects(old, old_key, new, type_key, filled)
         if old_key != type_key:
             yield Rename(str(old_key), str(type_key))
 
@@ -249,23 +270,35 @@ def _index_tabled_types(accepted: AcceptedSchema) -> dict[int, TypeKey]:
 
 
 def _build_column_effects(
-    old: AcceptedSchema, old_key: TypeKey, new: AcceptedSchema, type_key: TypeKey
+    old: AcceptedSchema,
+    old_key: TypeKey,
+    new: AcceptedSchema,
+    type_key: TypeKey,
+    filled: FilledColumns | None,
 ) -> Iterator[Effect]:
     """The columns that a table gets: those that are made of others, and empty ones."""
     sources = index_converted_columns(old, old_key, new, type_key)
-    known = {*build_table_shape(old, old_key).schema.names, *sources}
     fields = build_table_shape(new, type_key).schema
-    if sources:
-        converted = (
-            ConvertedColumn(
-                source, fields.field(name), partial(convert_values, target=fields.field(name).type)
-            )
-            for name, source in sources.items()
+    made = {
+        name: ConvertedColumn(
+            (source,), fields.field(name), partial(_convert_source, source, fields.field(name).type)
         )
-        yield ConvertColumns(str(old_key), tuple(converted))
+        for name, source in sources.items()
+    }
+    if filled is not None:
+        for name in filled.reads:
+            compute = partial(filled.compute_column, name)
+            made[name] = ConvertedColumn(filled.list_sources(name), fields.field(name), compute)
+    known = {*build_table_shape(old, old_key).schema.names, *made}
+    if made:
+        yield ConvertColumns(str(old_key), tuple(made.values()))
     added = [field for field in fields if field.name not in known]
     if added:
         yield AddColumns(str(old_key), pa.schema(added))
+
+
+def _convert_source(source: str, target: pa.DataType, batch: pa.RecordBatch) -> pa.Array:
+    return convert_values(batch[source], target)
 
 
 def index_converted_columns(

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from omnigraph.writers.assignments import Cell
 from omnigraph.writers.computed_values import RowAssignments
+from omnigraph.writers.default_values import DefaultValues
 from omnigraph.writers.graph_change import combine_column
 
 # Which rows get values of a column, and these values.
@@ -46,22 +47,34 @@ class _Step:
 class SingleRow:
     """What statements did to an entity in turn; that of a written one begins with its row."""
 
-    __slots__ = ("given", "origin", "steps")
+    __slots__ = ("defaults", "given", "origin", "steps")
 
-    def __init__(self, origin: Origin) -> None:
+    def __init__(self, origin: Origin, defaults: DefaultValues | None = None) -> None:
         self.origin = origin
+        self.defaults = defaults
         self.steps: list[_Step] = []
         # The columns that the first statement gave a value.
-        self.given: Collection[str] = ()
+        self.given: frozenset[str] = frozenset()
 
     def assign(self, cells: Mapping[str, Cell], computed: RowAssignments | None = None) -> None:
         """Assign cells, and what is computed from the entity as it is now."""
-        if computed is not None or not self.steps:
-            if not self.steps:
-                self.given = cells if computed is None else {*cells, *computed.columns}
+        is_first = not self.steps
+        # What is assigned later has no part in the defaults of a new entity.
+        may_join = not is_first and (self.defaults is None or len(self.steps) > 1)
+        if computed is not None or not may_join:
+            if is_first:
+                self.given = frozenset(cells if computed is None else {*cells, *computed.columns})
             self.steps.append(_Step(dict(cells), computed))
         else:
             self.steps[-1].cells.update(cells)
+
+    def assign_defaults(self) -> None:
+        """Assign the defaults of what the first statement did not: the entity is new."""
+        if self.defaults is not None:
+            steps = self.defaults.list_steps(self.given)
+            self.steps[1:1] = [
+                _Step(dict(each.cells), each if each.computed else None) for each in steps
+            ]
 
     @property
     def overwritten(self) -> frozenset[str]:

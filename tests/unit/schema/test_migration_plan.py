@@ -218,6 +218,7 @@ def test_lint_codes_are_classified_as_published() -> None:
         "OG-MF-106": ("MF", "destructive"),
         "OG-MF-107": ("MF", "validated"),
         "OG-MF-108": ("MF", "validated"),
+        "OG-MF-109": ("MF", "validated"),
     }
     assert {found.severity for found in LINT_CODES.values()} == {Severity.ERROR}
     assert {code for code, found in LINT_CODES.items() if not found.is_reserved} == {
@@ -227,6 +228,7 @@ def test_lint_codes_are_classified_as_published() -> None:
         "OG-MF-106",
         "OG-MF-107",
         "OG-MF-108",
+        "OG-MF-109",
     }
     assert LINT_CODES.keys() == {code for code in CODES if code.startswith("OG-")}
     assert LINT_CODES["OG-MF-103"].meaning == CODES["OG-MF-103"].title

@@ -10,7 +10,7 @@ from omnigraph.schema import compile_schema
 @pytest.mark.parametrize(
     ("text", "place", "hint"),
     [
-        ('node A { p: String = "x" }', "=", "no default values"),
+        ('node A { p: String @index = "x" }', "=", "a default follows the type"),
         ("node A { p: String! }", "!", "ends in '?'"),
         ("node A { p: [String?] }", "?", "[String]?"),
         ("node A { p: [[String]] }", "[", "cannot hold lists"),

@@ -161,7 +161,13 @@ class MemoryTables:
         def widen(row: Row) -> Row:
             made = {
                 each.field.name: each.convert(
-                    pa.array([row[each.source]], version.schema.field(each.source).type)
+                    pa.record_batch(
+                        [
+                            pa.array([row[name]], version.schema.field(name).type)
+                            for name in each.sources
+                        ],
+                        names=list(each.sources),
+                    )
                 )[0].as_py()
                 for each in columns
             }

@@ -19,9 +19,9 @@ from omnigraph.changes.row_comparison import compare_columns
 from omnigraph.engine.check.check_problems import Problems
 from omnigraph.engine.check.checked_reads import TornFiles, read_blobs
 from omnigraph.engine.check.schema_check import SchemaCheck
-from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
-from omnigraph.rows.view import View
-from omnigraph.schema.accepted_schema import TypeKey
+from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape, build_table_shape
+from omnigraph.rows.view import View, table_types_of
+from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKey
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.schema.converted_columns import find_previous_column
 from omnigraph.storage.objects import layout
@@ -49,7 +49,8 @@ _NO_ROWS = pa.table({ID_COLUMN: _NO_IDS, ROW_ID: pa.array([], pa.uint64())})
 class _TypeStep:
     """One type over one commit: its table before and after, and where to report.
 
-    `view` is the commit, if it leaves the schema alone.
+    `view` is the commit, if it leaves the schema alone. Otherwise `filled` are the columns that
+    have a default where there was no value.
     """
 
     where: str
@@ -57,6 +58,7 @@ class _TypeStep:
     view: View | None
     before: Pin | None
     after: Pin
+    filled: frozenset[str] = frozenset()
 
 
 class ChangeSetCheck:
@@ -73,8 +75,10 @@ class ChangeSetCheck:
 
     def check(self, record: Record, before: Snapshot, after: Snapshot) -> None:
         """Report where a commit and its change sets disagree."""
-        stored = self._schemas.get(after.schema) if before.schema == after.schema else None
-        view = None if stored is None else View(after, stored, self._tables)
+        stored = self._schemas.get(after.schema)
+        is_same = before.schema == after.schema
+        view = None if stored is None or not is_same else View(after, stored, self._tables)
+        filled = {} if stored is None or is_same else _index_filled_columns(stored.accepted)
         old_names = {new: old for old, new in record.renamed.items()}
         for type_key, pin in sorted(after.pins.items()):
             is_new = type_key in record.registered
@@ -82,7 +86,8 @@ class ChangeSetCheck:
             change = record.changes.get(type_key)
             where = f"{layout.build_record_path(record.stream, record.seq)} {type_key}"
             if change is not None or (old is not None and old != pin):
-                step = _TypeStep(where, type_key, view, old, pin)
+                columns = filled.get(type_key, frozenset())
+                step = _TypeStep(where, type_key, view, old, pin, columns)
                 self._problems.attempt(KIND, where, partial(self._check_type, step, change))
 
     def _check_type(self, step: _TypeStep, change: ChangeSet | None) -> None:
@@ -215,13 +220,31 @@ class ChangeSetCheck:
             if column not in known:
                 source = find_previous_column(column, known)
                 rows = new.scan(columns=[column] if source is None else [column, source])
+                if column in step.filled and rows[column].null_count:
+                    message = f"column {column} is filled and has nulls"
+                    self._problems.add(KIND, step.where, message)
                 if source is not None:
+                    if column in step.filled:
+                        rows = rows.filter(rows[source].is_valid())
                     if compare_columns(rows[source], rows[column]).any():
                         message = f"column {column} does not hold the values of {source}"
                         self._problems.add(KIND, step.where, message)
-                elif rows[column].null_count < rows.num_rows:
+                elif column not in step.filled and rows[column].null_count < rows.num_rows:
                     message = f"column {column} is new and is not empty"
                     self._problems.add(KIND, step.where, message)
+
+
+def _index_filled_columns(accepted: AcceptedSchema) -> dict[str, frozenset[str]]:
+    """The columns of required properties with a default, by their type."""
+    found = {}
+    for key, type_ in table_types_of(accepted.catalog).items():
+        columns = build_table_shape(accepted, key).columns
+        found[str(key)] = frozenset(
+            columns[name]
+            for name, each in type_.properties.items()
+            if each.default is not None and not each.type.is_nullable
+        )
+    return found
 
 
 def _compare_column(

@@ -173,7 +173,7 @@ def check_complete(
     for name, found in type_.properties.items():
         is_embedded = found.embed is not None and found.embed.source in given
         is_identity = insert.verb is not WriteVerb.UPSERT or name in (type_.key or ())
-        if name not in given and not found.type.is_nullable and not is_embedded and is_identity:
+        if name not in given and found.must_be_given and not is_embedded and is_identity:
             missing.append(name)
     if missing:
         shown = ", ".join(f"'{name}'" for name in missing)

@@ -9,4 +9,5 @@ what is built from a text without errors needs no further checks.
     schema_annotations   which annotation may stand where, and what it means
     schema_constraints   the constraints of one type
     merge_rules          which properties may have which merge rule
+    property_defaults    which properties may have a default
 """

@@ -69,8 +69,14 @@ def _build_draft(
         embed=embed_of(syntax.annotations),
         rename_from=rename_hint_of(syntax.annotations),
         merge=None if syntax.merge is None else MergeRule(syntax.merge.text),
+        default=None if syntax.default is None else _build_default(syntax.default),
     )
     return PropertyDraft(owner, syntax, meant, has_type=type_ is not None)
+
+
+def _build_default(default: ast.ExpressionText) -> catalog.Default:
+    """A default with every word that may be a property; which ones are, the whole type says."""
+    return catalog.Default(default.text, tuple(sorted({*default.names, *default.labels})))
 
 
 def _check_name(owner: str, place: AnnotationTarget, name: ast.Name, collector: Collector) -> None:
@@ -214,4 +220,5 @@ def _semantics_of(property_: Property) -> tuple[object, ...]:
         property_.property_constraints,
         property_.embed,
         property_.merge,
+        property_.default,
     )

@@ -24,6 +24,7 @@ CARDINALITY = "cardinality"
 ANNOTATION = "annotation"
 CONSTRAINT = "constraint"
 MERGE = "merge"
+DEFAULT = "default"
 
 RENAME_HINT = "rename_from"
 EMBED = "embed"
@@ -39,6 +40,7 @@ Fragment: TypeAlias = (
     | ast.Cardinality
     | tuple[ast.Annotation, ...]
     | ast.Constraint
+    | ast.ExpressionText
 )
 
 
@@ -98,12 +100,17 @@ def split_property(side: Side, owner: TypeKey, declared: ast.Property) -> Pieces
         (NAME,): Piece(declared.name.text, _select_rename_hints(declared.annotations)),
         (TYPE,): Piece(_type_meaning_of(declared.type), declared.type),
         **({} if declared.merge is None else {(MERGE,): _split_merge_rule(declared.merge)}),
+        **({} if declared.default is None else {(DEFAULT,): _split_default(declared.default)}),
         **_split_annotations(side, owner, declared.annotations),
     }
 
 
 def _split_merge_rule(rule: ast.Name) -> Piece:
     return Piece(rule.text, rule)
+
+
+def _split_default(default: ast.ExpressionText) -> Piece:
+    return Piece(default.text, default)
 
 
 def constraint_key_of(side: Side, owner: TypeKey, constraint: ast.Constraint) -> PieceKey:

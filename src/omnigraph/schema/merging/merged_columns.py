@@ -16,6 +16,7 @@ from omnigraph.schema.accepted_schema import (
     properties_of,
     types_of,
 )
+from omnigraph.schema.catalog import Property
 from omnigraph.schema.converted_columns import (
     count_columns,
     name_first_column,
@@ -25,7 +26,7 @@ from omnigraph.schema.converted_columns import (
 from omnigraph.schema.identity_map import map_identities
 from omnigraph.schema.property_types import ValueType
 from omnigraph.schema.schema_identity import index_embeds
-from omnigraph.schema.type_conversions import are_stored_alike
+from omnigraph.schema.type_conversions import are_stored_alike, is_filled
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class _Place:
     """A property on one side: its number there, its type and its column."""
 
     number: int
-    type: ValueType
+    declared: Property
     column: str
     embed: tuple[int, str] | None = None
 
@@ -42,6 +43,11 @@ class _Place:
         if embed is not None and self.embed is not None and embed != self.embed:
             return False
         return are_stored_alike(self.type, value)
+
+    @property
+    def type(self) -> ValueType:
+        """The type of its values."""
+        return self.declared.type.value
 
 
 def merge_columns(
@@ -65,9 +71,11 @@ def _choose_column(
     other: _Place | None,
 ) -> str:
     number, value, embed = wanted
-    if mine is not None and mine.holds(value, embed):
-        return mine.column
     has_values = other is not None and other.number == number and other.holds(value, embed)
+    if mine is not None and mine.holds(value, embed):
+        is_filled_there = other is not None and is_filled(mine.declared, other.declared)
+        if other is None or not (has_values and is_filled_there and _is_ahead(other, mine)):
+            return mine.column
     if other is not None and has_values and _is_ahead(other, mine):
         return other.column
     if mine is None:
@@ -94,9 +102,7 @@ def _index_places(side: AcceptedSchema, merged: AcceptedSchema) -> dict[int, _Pl
             continue
         before, after = side.identities[key].property_ids, merged.identities[now].property_ids
         for old, new in known.properties_of(key).items():
-            place = _Place(
-                before[old], type_.properties[old].type.value, side.find_column(before[old])
-            )
+            place = _Place(before[old], type_.properties[old], side.find_column(before[old]))
             found[after[new]] = place
             numbers[before[old]] = after[new]
     for number, (source, model) in embeds.items():

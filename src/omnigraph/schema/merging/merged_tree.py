@@ -11,6 +11,7 @@ from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.schema.merging.declaration_pieces import (
     ANNOTATION,
     CARDINALITY,
+    DEFAULT,
     EMBED,
     ENDS,
     IMPLEMENTS,
@@ -177,7 +178,9 @@ class _Rebuilder:
         annotations = self._rebuild_annotations(pieces, pattern)
         rule = pieces.get((MERGE,))
         merge = None if rule is None else _fragment_of(rule, ast.Name)
-        return ast.Property(ast.Name(name), type_, annotations, merge)
+        value = pieces.get((DEFAULT,))
+        default = None if value is None else _fragment_of(value, ast.ExpressionText)
+        return ast.Property(ast.Name(name), type_, annotations, merge, default)
 
     def _rebuild_constraint(self, chosen: ChosenPiece) -> ast.Constraint:
         constraint = _fragment_of(chosen, ast.Constraint)

@@ -119,7 +119,7 @@ def _find_missing_values(
         for old_key, key in known.types.items():
             had = set(known.properties_of(old_key).values())
             for name, declared in types[key].properties.items():
-                if name not in had and not declared.type.is_nullable:
+                if name not in had and declared.must_be_given:
                     yield _build_missing_conflict(key, name)
 
 

@@ -11,6 +11,7 @@ from omnigraph.schema.merging.declaration_pieces import (
     ANNOTATION,
     CARDINALITY,
     CONSTRAINT,
+    DEFAULT,
     DOCUMENTATION,
     ENDS,
     MERGE,
@@ -168,6 +169,8 @@ def _describe_disagreement(key: PieceKey, ours: Piece | None, theirs: Piece | No
             what = "its ends"
         case (str(part), *_) if part == MERGE:
             what = "its merge rule"
+        case (str(part), *_) if part == DEFAULT:
+            what = "its default"
         case (str(part), *_) if part == CARDINALITY:
             what = "its @card"
         case (str(part), str(name), *_) if part == ANNOTATION:

@@ -104,8 +104,10 @@ class _ConstraintChanges:
             # None of them says anything about the entities that there are.
             return True
         old = self._pair.old.index_properties()
-        is_new = any(isinstance(each, int) and each not in old for each in subject[1])
-        if is_new and not isinstance(written.bound, Condition):
+        new = self._pair.new.index_properties()
+        added = [each for each in subject[1] if isinstance(each, int) and each not in old]
+        is_null = any(new[each].type.is_nullable for each in added)
+        if is_null and not isinstance(written.bound, Condition):
             # A property that is new is null, and a null obeys.
             return True
         return is_implied(

@@ -17,7 +17,9 @@ from omnigraph.schema.catalog import (
 )
 from omnigraph.schema.migration.migration_steps import (
     CONSTRAINT,
+    DEFAULT,
     AddConstraint,
+    AddProperty,
     ChangeConstraint,
     ConvertProperty,
     Step,
@@ -144,8 +146,8 @@ def list_data_checks(steps: Iterable[Step]) -> tuple[DataCheck, ...]:
 def _iter_checks(steps: Iterable[Step]) -> Iterator[DataCheck]:
     for step in steps:
         match step:
-            case TightenProperty(owner, name):
-                yield DataCheck(step.code, owner, Required(name), step)
+            case AddProperty() | TightenProperty():
+                yield from _iter_value_checks(step)
             case ConvertProperty(owner, name, _, EnumType() as enum):
                 yield DataCheck(step.code or "", owner, OneOf(name, enum), step)
             case WidenProperty(owner, name) | ConvertProperty(owner, name):
@@ -159,6 +161,20 @@ def _iter_checks(steps: Iterable[Step]) -> Iterator[DataCheck]:
                 yield DataCheck(step.code or "", owner, _rule_of(constraint), step)
             case _:
                 pass
+
+
+def _iter_value_checks(step: AddProperty | TightenProperty) -> Iterator[DataCheck]:
+    """That no entity lacks a value, and what else is said about values that are filled."""
+    owner, name = step.owner, step.name
+    if isinstance(step, TightenProperty):
+        if step.filled is None or not step.filled.is_literal:
+            yield DataCheck(step.code, owner, Required(name), step)
+        for constraint in step.constraints:
+            yield DataCheck(CONSTRAINT, owner, _rule_of(constraint), step)
+    elif step.filled is not None and not step.filled.is_literal:
+        yield DataCheck(DEFAULT, owner, Required(name), step)
+        if isinstance(step.type.value, EnumType):
+            yield DataCheck(DEFAULT, owner, OneOf(name, step.type.value), step)
 
 
 def _rule_of(constraint: WrittenConstraint) -> DataRule:

@@ -13,7 +13,7 @@ from omnigraph.lang.diagnostic_codes import CODES
 from omnigraph.lang.diagnostics import Severity
 from omnigraph.lang.text_printer import quote_string
 from omnigraph.schema.accepted_schema import TypeKey
-from omnigraph.schema.catalog import AnnotationValue, Condition, MergeRule
+from omnigraph.schema.catalog import AnnotationValue, Condition, Default, MergeRule
 from omnigraph.schema.migration.written_constraints import WrittenConstraint
 from omnigraph.schema.property_types import EnumType, PropertyType, ValueType
 from omnigraph.schema.type_conversions import may_lose_values
@@ -24,6 +24,7 @@ NULLS = "OG-MF-104"
 TYPE_CHANGE = "OG-MF-106"
 CONSTRAINT = "OG-MF-107"
 VALUES = "OG-MF-108"
+DEFAULT = "OG-MF-109"
 
 
 class Family(StrEnum):
@@ -84,6 +85,7 @@ LINT_CODES = {
         LintCode(TYPE_CHANGE, Tier.DESTRUCTIVE, is_reserved=False),
         LintCode(CONSTRAINT, Tier.VALIDATED, is_reserved=False),
         LintCode(VALUES, Tier.VALIDATED, is_reserved=False),
+        LintCode(DEFAULT, Tier.VALIDATED, is_reserved=False),
     )
 }
 
@@ -111,14 +113,21 @@ class RenameType:
 
 @dataclass(frozen=True, slots=True)
 class AddProperty:
-    """A new nullable property."""
+    """A new property: null in every entity, or `filled` with its default where it is required."""
 
     owner: TypeKey
     name: str
     type: PropertyType
+    filled: Default | None = None
+
+    @property
+    def code(self) -> str | None:
+        """The code of an entity that contradicts the step; None if none can."""
+        return None if self.filled is None else DEFAULT
 
     def __str__(self) -> str:
-        return f"add {self.owner}.{self.name}: {self.type}"
+        filled = "" if self.filled is None else f" = {self.filled.text}"
+        return f"add {self.owner}.{self.name}: {self.type}{filled}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,18 +178,42 @@ class RelaxProperty:
 
 @dataclass(frozen=True, slots=True)
 class TightenProperty:
-    """A nullable property becomes required: no entity may lack it."""
+    """A nullable property becomes required: no entity may lack it, or nulls are `filled`.
+
+    `constraints` name the property and stay as they are: what is filled may contradict them.
+    """
 
     owner: TypeKey
     name: str
+    filled: Default | None = None
+    constraints: tuple[WrittenConstraint, ...] = ()
 
     @property
     def code(self) -> str:
         """The code of an entity that contradicts the step."""
-        return NULLS
+        return NULLS if self.filled is None else DEFAULT
 
     def __str__(self) -> str:
-        return f"make {self.owner}.{self.name} required"
+        filled = "" if self.filled is None else f", filled with {self.filled.text}"
+        return f"make {self.owner}.{self.name} required{filled}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeDefault:
+    """A property gets a default, another one, or none; entities that exist stay as they are."""
+
+    owner: TypeKey
+    name: str
+    old: Default | None
+    new: Default | None
+
+    def __str__(self) -> str:
+        place = f"{self.owner}.{self.name}"
+        if self.new is None:
+            return f"drop the default of {place}"
+        if self.old is None:
+            return f"add the default {self.new.text} to {place}"
+        return f"change the default of {place} from {self.old.text} to {self.new.text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,6 +423,7 @@ Step = (
     | ExtendEnum
     | RelaxProperty
     | TightenProperty
+    | ChangeDefault
     | WidenProperty
     | ConvertProperty
     | ReembedProperty

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import assert_never
 
 from omnigraph.schema.accepted_schema import TypeKey
-from omnigraph.schema.catalog import AnnotationValue, ConstraintKind
+from omnigraph.schema.catalog import AnnotationValue, ConstraintKind, Default
 from omnigraph.schema.migration.migration_steps import (
     AddConstraint,
     AddIndex,
     AddProperty,
     AddType,
     ChangeConstraint,
+    ChangeDefault,
     ChangeImplements,
     ConvertProperty,
     DropConstraint,
@@ -45,6 +46,9 @@ def describe_step(step: Step) -> JsonObject:
             return _describe_type_step(step)
         case AddIndex() | AddConstraint() | ChangeConstraint() | DropConstraint():
             return _describe_constraint_step(step)
+        case ChangeDefault(owner, name, old, new):
+            changed = {"from": _text_of(old), "to": _text_of(new)}
+            return _describe_owner("change_default", owner, name) | changed
         case UnsupportedChange(entity, reason, code):
             document = {"kind": "unsupported_change", "entity": entity, "reason": reason}
             return document if code is None else document | {"code": code}
@@ -106,10 +110,12 @@ def _describe_property_step(
     | DropProperty,
 ) -> JsonObject:
     match step:
-        case AddProperty(owner, name, type_):
-            return _describe_owner("add_property", owner, name) | {
-                "property_type": encode_type(type_)
-            }
+        case AddProperty(owner, name, type_, filled):
+            return (
+                _describe_owner("add_property", owner, name)
+                | {"property_type": encode_type(type_)}
+                | _describe_filled(filled)
+            )
         case RenameProperty(owner, old_name, name):
             return _describe_owner("rename_property", owner) | {"from": old_name, "to": name}
         case ExtendEnum(owner, name, added_values):
@@ -118,8 +124,8 @@ def _describe_property_step(
             }
         case RelaxProperty(owner, name):
             return _describe_owner("relax_property", owner, name)
-        case TightenProperty(owner, name):
-            return _describe_owner("tighten_property", owner, name)
+        case TightenProperty(owner, name, filled):
+            return _describe_owner("tighten_property", owner, name) | _describe_filled(filled)
         case WidenProperty(owner, name, old, new):
             return _describe_owner("widen_property", owner, name) | _describe_types(old, new)
         case ConvertProperty(owner, name, old, new):
@@ -131,6 +137,15 @@ def _describe_property_step(
             return _describe_owner("drop_property", owner, name) | {"mode": mode}
         case _:
             assert_never(step)
+
+
+def _describe_filled(filled: Default | None) -> JsonObject:
+    """The default that existing entities get; other steps do not mention it."""
+    return {} if filled is None else {"filled_with": filled.text}
+
+
+def _text_of(default: Default | None) -> str | None:
+    return None if default is None else default.text
 
 
 def _describe_types(old: ValueType, new: ValueType) -> JsonObject:

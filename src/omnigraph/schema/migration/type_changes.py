@@ -11,6 +11,8 @@ from omnigraph.schema.accepted_schema import DeclaredType, TypeKind
 from omnigraph.schema.catalog import (
     AnnotationValue,
     Condition,
+    ConstraintKind,
+    Default,
     EdgeType,
     InterfaceType,
     NodeType,
@@ -21,6 +23,7 @@ from omnigraph.schema.migration.migration_steps import (
     REQUIRED_PROPERTY,
     TYPE_CHANGE,
     AddProperty,
+    ChangeDefault,
     ChangeImplements,
     ConvertProperty,
     DropProperty,
@@ -37,8 +40,9 @@ from omnigraph.schema.migration.migration_steps import (
     WidenProperty,
 )
 from omnigraph.schema.migration.type_versions import TypePair, TypeVersion
+from omnigraph.schema.migration.written_constraints import WrittenConstraint, list_constraints
 from omnigraph.schema.property_types import EnumType, Scalar, ScalarType, ValueType
-from omnigraph.schema.type_conversions import can_convert, is_widening, keeps_ids
+from omnigraph.schema.type_conversions import can_convert, is_filled, is_widening, keeps_ids
 
 _METADATA = frozenset({"description", "instruction"})
 _Annotations = tuple[AnnotationValue, ...]
@@ -163,10 +167,12 @@ def plan_type_properties(pair: TypePair, rules: PropertyRules) -> Iterator[Step]
 def _plan_added(pair: TypePair, declared: Property) -> Step:
     if declared.type.is_nullable:
         return AddProperty(pair.key, declared.name, declared.type)
+    if declared.default is not None:
+        return AddProperty(pair.key, declared.name, declared.type, declared.default)
     return UnsupportedChange(
         pair.format_entity(declared.name),
         f"adding the required property '{declared.name}' needs a backfill of existing entities;"
-        f" make it nullable ({declared.type}?)",
+        f" make it nullable ({declared.type}?), or give it a default",
         REQUIRED_PROPERTY,
     )
 
@@ -181,6 +187,8 @@ def _plan_continued(
         yield from rules.retype(pair, old, new)
     if is_embedded_anew:
         yield from rules.reembed(pair, old, new)
+    if old.default is not new.default and _text_of(old.default) != _text_of(new.default):
+        yield ChangeDefault(pair.key, new.name, old.default, new.default)
     yield from rules.move(pair, old, new)
     if _select_metadata(old.annotations) != _select_metadata(new.annotations):
         yield UpdatePropertyMetadata(pair.key, new.name, _select_metadata(new.annotations))
@@ -231,10 +239,25 @@ def _plan_retyped(pair: TypePair, old: Property, new: Property) -> Iterator[Step
         yield step
         if isinstance(step, UnsupportedChange):
             return
-    if old.type.is_nullable and not new.type.is_nullable:
+    if is_filled(old, new):
+        constraints = tuple(_iter_value_rules(pair, new.name))
+        yield TightenProperty(pair.key, new.name, new.default, constraints)
+    elif old.type.is_nullable and not new.type.is_nullable:
         yield TightenProperty(pair.key, new.name)
     if new.type.is_nullable and not old.type.is_nullable:
         yield RelaxProperty(pair.key, new.name)
+
+
+def _text_of(default: Default | None) -> str | None:
+    return None if default is None else default.text
+
+
+def _iter_value_rules(pair: TypePair, name: str) -> Iterator[WrittenConstraint]:
+    """What the new version says about the values of a property."""
+    kinds = (ConstraintKind.UNIQUE, ConstraintKind.RANGE, ConstraintKind.CHECK)
+    for written in list_constraints(pair.new.type):
+        if written.kind in kinds and name in written.members:
+            yield written
 
 
 def _plan_converted(pair: TypePair, name: str, old: ValueType, new: ValueType) -> Step | None:

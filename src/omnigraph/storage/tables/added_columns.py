@@ -26,11 +26,11 @@ Seal: TypeAlias = Callable[[Iterable[FragmentMetadata]], list[FragmentMetadata]]
 
 @dataclass(frozen=True, slots=True)
 class ConvertedColumn:
-    """A new column whose values are made of those of another one."""
+    """A new column whose values are made of those of other ones."""
 
-    source: str
+    sources: tuple[str, ...]
     field: pa.Field
-    convert: Callable[[pa.Array], pa.Array]
+    convert: Callable[[pa.RecordBatch], pa.Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,10 @@ def write_converted_columns(
 ) -> Iterator[WidenedFragment]:
     """Write the new columns of every fragment of a version; deleted rows stay deleted."""
     schema = pa.schema([each.field for each in columns])
-    sources = list(dict.fromkeys(each.source for each in columns))
+    sources = list(dict.fromkeys(name for each in columns for name in each.sources))
 
     def convert(batch: pa.RecordBatch) -> pa.RecordBatch:
-        made = [each.convert(batch[each.source]) for each in columns]
+        made = [each.convert(batch) for each in columns]
         return pa.RecordBatch.from_arrays(made, schema=schema)
 
     for fragment in dataset.get_fragments():

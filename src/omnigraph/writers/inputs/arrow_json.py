@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape, arrow_type_of
+from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, arrow_type_of
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.schema.property_types import (
     FLOATS,
@@ -38,7 +38,12 @@ from omnigraph.schema.property_types import (
 )
 from omnigraph.versioning.effects import ID_COLUMN
 from omnigraph.writers.inputs.coerced_columns import WrongArrowTypeError, coerce_column, owners_of
-from omnigraph.writers.inputs.exact_json import RecordPart, decode_line, resolve_type
+from omnigraph.writers.inputs.exact_json import (
+    RecordPart,
+    decode_line,
+    list_optional_columns,
+    resolve_type,
+)
 from omnigraph.writers.inputs.input_tables import map_system_names, resolve_named_type
 from omnigraph.writers.inputs.line_blocks import Lines
 from omnigraph.writers.inputs.required_values import type_of
@@ -179,9 +184,10 @@ def _read_all_lines(group: _LineGroup, reading: RowSink) -> list[RecordPart] | N
     is_patch = reading.options.is_patch
     if group.member is not None:
         is_patch = reading.options.patches_records
-        if is_patch and not _ENVELOPE.isdisjoint(types):
-            # Which of the two such a member is, only its position says.
-            return None
+    optional = list_optional_columns(reading, group.type_key, is_patch=is_patch)
+    if group.member is not None and not _ENVELOPE.isdisjoint(name for name, _ in optional):
+        # Which of the two such a member is, only its position says.
+        return None
     make_schema = _plain_schema_of if group.member is None else _schema_of
     parsed = _parse_lines(group.texts, make_schema(group, types), unexpected="error")
     if parsed is None:
@@ -202,20 +208,20 @@ def _read_all_lines(group: _LineGroup, reading: RowSink) -> list[RecordPart] | N
     schema = incoming_schema_of(shape)
     arrays = [(fixed | columns)[name] for name in schema.names]
     rows = pa.table(arrays, schema=schema)
-    absent = _find_absent_members(group, rows, shape) if is_patch else {}
+    absent = _find_absent_members(group, rows, optional)
     return _select_certain(group, rows, [*doubts, *more_doubts], absent)
 
 
 def _find_absent_members(
-    group: _LineGroup, rows: pa.Table, shape: TableShape
+    group: _LineGroup, rows: pa.Table, optional: Iterable[tuple[str, str]]
 ) -> dict[str, np.ndarray[Any, np.dtype[np.bool_]]]:
     """For each column, the records that do not have the member, if some do not.
 
     A name in quotes before a colon is a member: within a text, its quotes are escaped.
     """
     found: dict[str, _Mask] = {}
-    for name, column in shape.columns.items():
-        if name not in shape.key and rows[column].null_count:
+    for name, column in optional:
+        if rows[column].null_count:
             is_there = pc.match_substring_regex(group.texts, f'"{re.escape(name)}"\\s*:')
             is_absent = ~is_there.to_numpy(zero_copy_only=False)
             if is_absent.any():

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.lang.quoting import sanitize_message, sanitize_text
-from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape
+from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN
 from omnigraph.schema.accepted_schema import TypeKey, TypeKind
 from omnigraph.schema.catalog import EdgeType, NodeType
 from omnigraph.versioning.effects import ID_COLUMN
@@ -132,11 +132,11 @@ class RecordReader:
         if (kind, name) not in self._types:
             self._types[kind, name] = resolve_type(self._reading, kind, name)
         key = self._types[kind, name]
-        if not self._reading.options.patches_records or not isinstance(data, Mapping):
+        is_patch = self._reading.options.patches_records
+        if not isinstance(data, Mapping):
             return self._get_rows(key, NONE_ABSENT)
-        columns = self._reading.shape_of(key)
-        absent = (each for name, each in list_optional_columns(columns) if name not in data)
-        return self._get_rows(key, frozenset(absent))
+        columns = list_optional_columns(self._reading, key, is_patch=is_patch)
+        return self._get_rows(key, frozenset(each for name, each in columns if name not in data))
 
     def _get_rows(self, key: TypeKey, absent: AbsentColumns) -> _TypeRows:
         if (key, absent) not in self._rows:
@@ -149,7 +149,7 @@ class PlainMembers:
 
     def __init__(self, reading: RowSink) -> None:
         self.type_key = resolve_named_type(reading)
-        type_, shape = type_of(reading.accepted, self.type_key), reading.shape_of(self.type_key)
+        type_ = type_of(reading.accepted, self.type_key)
         self._properties = frozenset(type_.properties)
         types = {name: property_.type for name, property_ in type_.properties.items()}
         # The names of the id and of each end, in the order of the columns of a row.
@@ -158,7 +158,8 @@ class PlainMembers:
             self._fixed.setdefault(column, []).append(name)
         self._known = self._properties.union(*self._fixed.values())
         # A record of a merge leaves what it does not mention as it is.
-        self._optional = list_optional_columns(shape) if reading.options.is_patch else ()
+        is_patch = reading.options.is_patch
+        self._optional = list_optional_columns(reading, self.type_key, is_patch=is_patch)
 
     def find_absent(self, record: Members) -> AbsentColumns:
         """The columns of which a record says nothing, if that differs from null."""
@@ -194,9 +195,18 @@ class PlainMembers:
         return found
 
 
-def list_optional_columns(shape: TableShape) -> tuple[tuple[str, str], ...]:
-    """The properties that no id depends on, and the column of each."""
-    return tuple((name, each) for name, each in shape.columns.items() if name not in shape.key)
+def list_optional_columns(
+    reading: RowSink, type_key: TypeKey, *, is_patch: bool
+) -> tuple[tuple[str, str], ...]:
+    """The properties whose absence is not the same as null, and the column of each.
+
+    In a patch these are all that no id depends on, otherwise those with a default.
+    """
+    shape = reading.shape_of(type_key)
+    if is_patch:
+        return tuple((name, each) for name, each in shape.columns.items() if name not in shape.key)
+    known = reading.list_default_columns(type_key)
+    return tuple((name, each) for name, each in shape.columns.items() if each in known)
 
 
 def resolve_type(reading: RowSink, kind: str, name: str) -> TypeKey:

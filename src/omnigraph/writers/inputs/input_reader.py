@@ -22,7 +22,7 @@ from omnigraph.schema.accepted_schema import AcceptedSchema
 from omnigraph.writers.inputs.coerced_columns import coerce_column
 from omnigraph.writers.inputs.csv_reader import read_csv
 from omnigraph.writers.inputs.csv_records import CsvRecords
-from omnigraph.writers.inputs.exact_json import RecordReader
+from omnigraph.writers.inputs.exact_json import RecordReader, list_optional_columns
 from omnigraph.writers.inputs.graphml_reader import read_graphml
 from omnigraph.writers.inputs.input_rows import Input, InputOptions, Text
 from omnigraph.writers.inputs.input_tables import (
@@ -216,7 +216,14 @@ def _read_many(records: list[Any], first_number: int, reading: RowSink) -> bool:
         return False
     is_patch = reading.options.is_patch
     try:
-        tables = build_record_tables(records, first_number=first_number, is_patch=is_patch)
+        type_key = resolve_named_type(reading)
+        columns = list_optional_columns(reading, type_key, is_patch=False)
+        tables = build_record_tables(
+            records,
+            first_number=first_number,
+            is_patch=is_patch,
+            optional=[name for name, _ in columns],
+        )
     except WrongColumnError:
         return False
     if any("data" in table.column_names for table, _ in tables):
@@ -244,7 +251,13 @@ def _read_exactly(
     for number, record in enumerate(records, start=first_number):
         exact.read_record(record, number)
     for part in exact.drain_rows():
-        reading.add_rows(part.type_key, part.rows, part.numbers, part.absent)
+        reading.add_rows(
+            part.type_key,
+            part.rows,
+            part.numbers,
+            part.absent,
+            are_named=reading.options.type is None,
+        )
     reading.count_records(len(records))
 
 

@@ -44,6 +44,8 @@ class InputOptions:
     progress: Progress | None = None
     is_patch: bool = False
     patches_records: bool = False
+    # The time of the load in milliseconds, which defaults may read.
+    now: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,3 +114,5 @@ class Input:
     accepted: AcceptedSchema
     dialect: Dialect
     types: Mapping[TypeKey, IncomingRows]
+    # The time of the load in milliseconds.
+    now: int | None = None

@@ -156,8 +156,9 @@ class TableColumns:
         shape = reading.shape_of(type_key)
         needed = {
             name
-            for name, property_type in types.items()
-            if name in shape.key or not (property_type.is_nullable or reading.options.is_patch)
+            for name in types
+            if name in shape.key
+            or (type_.properties[name].must_be_given and not reading.options.is_patch)
         }
         problems = list(_iter_name_errors(given, type_key.name, types, ids=names, needed=needed))
         for problem in problems[:-1]:

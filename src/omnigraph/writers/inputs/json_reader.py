@@ -101,7 +101,9 @@ def _add_parts(parts: list[RecordPart], exact: RecordReader, reading: RowSink) -
     for _, found in groupby(sorted([*parts, *exact.drain_rows()], key=by_columns), key=by_columns):
         same = list(found)
         rows, numbers = _sort_parts(same)
-        reading.add_rows(same[0].type_key, rows, numbers, same[0].absent)
+        reading.add_rows(
+            same[0].type_key, rows, numbers, same[0].absent, are_named=reading.options.type is None
+        )
 
 
 def _sort_parts(parts: list[RecordPart]) -> tuple[pa.Table, RowNumbers]:
@@ -144,7 +146,13 @@ class _CompatibleReader:
         for part in parts:
             places = part.numbers - lines.first_number
             numbers = shift[places] + places + 1
-            self._reading.add_rows(part.type_key, part.rows, numbers.astype(np.int64), part.absent)
+            self._reading.add_rows(
+                part.type_key,
+                part.rows,
+                numbers.astype(np.int64),
+                part.absent,
+                are_named=self._reading.options.type is None,
+            )
         self._number += int(np.count_nonzero(~lines.is_blank))
         return True
 

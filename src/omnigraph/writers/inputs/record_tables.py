@@ -34,19 +34,34 @@ def iter_record_chunks(records: Iterable[Any]) -> Iterator[list[Any]]:  # Any: a
 
 
 def build_record_tables(
-    records: Sequence[Mapping[str, Any]], *, first_number: int, is_patch: bool
+    records: Sequence[Mapping[str, Any]],
+    *,
+    first_number: int,
+    is_patch: bool,
+    optional: Collection[str] = (),
 ) -> list[tuple[pa.Table, RowNumbers]]:
-    """Tables of records with the number of each row; `WrongColumnError` if one is not possible."""
+    """Tables of records with the number of each row; `WrongColumnError` if one is not possible.
+
+    The tables have the members of their records, of which some may lack any in a patch, and
+    `optional` ones always. What others lack is null.
+    """
     numbers = np.arange(first_number, first_number + len(records), dtype=np.int64)
     names = list(dict.fromkeys(chain.from_iterable(records)))
-    if not is_patch or all(len(record) == len(names) for record in records):
+    counted = frozenset(names if is_patch else optional).intersection(names)
+    if not counted or all(len(record) == len(names) for record in records):
         return [(_build_table(records, names), numbers)]
     groups: dict[frozenset[str], list[int]] = {}
     for place, record in enumerate(records):
-        groups.setdefault(frozenset(record), []).append(place)
+        groups.setdefault(frozenset(counted - record.keys()), []).append(place)
     return [
-        (_build_table([records[place] for place in places], list(members)), numbers[places])
-        for members, places in groups.items()
+        (
+            _build_table(
+                [records[place] for place in places],
+                [name for name in names if name not in missing],
+            ),
+            numbers[places],
+        )
+        for missing, places in groups.items()
     ]
 
 

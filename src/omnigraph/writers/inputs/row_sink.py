@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,12 @@ from omnigraph.lang.spellcheck import suggest_similar
 from omnigraph.rows.columns import TableShape, build_table_shape
 from omnigraph.schema.accepted_schema import AcceptedSchema, TypeKey, TypeKind
 from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.writers.default_values import (
+    DefaultValues,
+    format_unfit_default,
+    list_default_columns,
+    mask_everywhere,
+)
 from omnigraph.writers.graph_change import AbsentRows
 from omnigraph.writers.inputs.input_rows import (
     NONE_ABSENT,
@@ -28,6 +35,7 @@ from omnigraph.writers.inputs.required_values import (
     OrderedViolation,
     build_load_error,
     find_missing_values,
+    type_of,
 )
 
 # What one load may hold in memory, in bytes of Arrow columns.
@@ -109,11 +117,18 @@ class RowSink:
         rows: pa.Table,
         numbers: RowNumbers,
         absent: AbsentColumns = NONE_ABSENT,
+        *,
+        are_named: bool = False,
     ) -> None:
         """Keep rows of a type, with all its columns, and the number of each row in its file.
 
-        Columns that the file does not have are null in the rows.
+        Columns that the file does not have are null in the rows. Records that are named say their
+        type themselves, and are whole unless the load is a patch.
         """
+        filled = self.choose_filled(type_key, absent, are_named=are_named)
+        if filled:
+            rows, numbers = self.fill_defaults(type_key, filled, rows, numbers)
+            absent -= filled
         assert rows.num_rows == len(numbers)
         self._bytes += rows.nbytes + numbers.nbytes
         if self._bytes > LOAD_BYTES_MAX:
@@ -128,6 +143,38 @@ class RowSink:
         found.numbers.append(numbers)
         found.files.append(len(self._files) - 1)
         found.absent.append(absent)
+
+    def list_default_columns(self, type_key: TypeKey) -> frozenset[str]:
+        """The columns of a type whose absence is not the same as null, because of a default."""
+        return list_default_columns(type_of(self.accepted, type_key), self.shape_of(type_key))
+
+    def choose_filled(
+        self, type_key: TypeKey, absent: AbsentColumns, *, are_named: bool
+    ) -> AbsentColumns:
+        """The absent columns that have a default, unless entities that exist keep their values."""
+        keeps = self.options.patches_records if are_named else self.options.is_patch
+        return absent & self.list_default_columns(type_key) if absent and not keeps else NONE_ABSENT
+
+    def fill_defaults(
+        self, type_key: TypeKey, columns: AbsentColumns, rows: pa.Table, numbers: RowNumbers
+    ) -> tuple[pa.Table, RowNumbers]:
+        """Rows with the defaults of some columns; where there is none, the record is refused."""
+        is_good = np.ones(rows.num_rows, np.bool_)
+
+        def reject(is_unfit: np.ndarray[Any, np.dtype[np.bool_]], name: str) -> None:
+            message = format_unfit_default(type_key.name, name)
+            fields = {"type_name": type_key.name, "property": name}
+            for number in numbers[is_unfit & is_good][: self.shown_max].tolist():
+                self.reject_record(number, RecordError(message, rule="value", **fields))
+            self.count_rejected(int(np.count_nonzero(is_unfit & is_good)) - self.shown_max)
+            is_good[is_unfit] = False
+
+        type_, shape = type_of(self.accepted, type_key), self.shape_of(type_key)
+        defaults = DefaultValues.from_type(type_, shape, self.options.now)
+        filled = defaults.fill_rows(rows, mask_everywhere(columns, rows.num_rows), reject=reject)
+        if not is_good.all():
+            filled, numbers = filled.filter(pa.array(is_good)), numbers[is_good]
+        return filled, numbers
 
     def count_records(self, records: int) -> None:
         """So many more records were examined."""
@@ -172,7 +219,8 @@ class RowSink:
         """Everything that was read, or the error that lists what was refused."""
         if self._refused:
             raise self._build_load_error()
-        return Input(self.accepted, self.options.dialect, self._build_types())
+        types, options = self._build_types(), self.options
+        return Input(self.accepted, options.dialect, types, options.now)
 
     def _build_types(self) -> dict[TypeKey, IncomingRows]:
         ordered = sorted(self._rows, key=lambda key: (key.kind is TypeKind.EDGE, key.name))

@@ -23,6 +23,7 @@ from omnigraph.schema.property_types import (
     Scalar,
     ScalarType,
     VectorType,
+    arrow_name_of,
 )
 
 # Any: a value as JSON or a caller gives it, and as a column takes it.
@@ -69,11 +70,6 @@ def make_coercer(type_: PropertyType, *, is_strict: bool) -> CoerceValue:
         case ListType(element):
             return _make_list_coercer(element, str(type_), is_lenient=not is_strict)
     assert_never(type_.value)
-
-
-def arrow_name_of(scalar: Scalar) -> str:
-    """What messages call a base type: its name in Arrow where it has one."""
-    return scalar.replace("I", "Int").replace("U", "UInt").replace("F", "Float")
 
 
 def format_value(value: object) -> str:

@@ -20,7 +20,7 @@ from omnigraph.query.entity_conditions import compile_whole_schema
 from omnigraph.rows.columns import SOURCE_COLUMN, TARGET_COLUMN, TableShape, build_table_shape
 from omnigraph.rows.value_conversion import convert_values
 from omnigraph.rows.view import View, table_types_of
-from omnigraph.schema.accepted_schema import EXPRESSION_CHECKS, AcceptedSchema, TypeKey
+from omnigraph.schema.accepted_schema import DEFAULTS, EXPRESSION_CHECKS, AcceptedSchema, TypeKey
 from omnigraph.schema.catalog import EdgeType, MergeRule
 from omnigraph.schema.converted_columns import is_made_anew
 from omnigraph.schema.identity_map import map_identities
@@ -39,6 +39,7 @@ from omnigraph.storage.tables.pins import Pin
 from omnigraph.versioning.effects import (
     ID_COLUMN,
     AddColumns,
+    ConvertColumns,
     Effect,
     EffectApplier,
     Register,
@@ -48,6 +49,7 @@ from omnigraph.versioning.first_parents import is_on_line
 from omnigraph.versioning.footprint import unite_footprints
 from omnigraph.versioning.schema_store import Schemas, StoredSchema
 from omnigraph.versioning.transaction import Transaction
+from omnigraph.writers.filled_columns import find_time_ms
 from omnigraph.writers.schema_migration import (
     build_schema_effects,
     choose_first_number,
@@ -234,11 +236,12 @@ def merge_schemas(
 
 
 def _check_merged_conditions(merge: SchemaMerge, ours: WrittenSchema) -> SchemaMerge:
-    """The merge, or ours with conflicts if conditions of one branch do not fit types of the other.
+    """The merge, or ours with conflicts if what one branch says does not fit types of the other.
 
     The schema language does not read them.
     """
-    if merge.conflicts or EXPRESSION_CHECKS not in merge.schema.accepted.features:
+    features = {EXPRESSION_CHECKS, DEFAULTS}
+    if merge.conflicts or features.isdisjoint(merge.schema.accepted.features):
         return merge
     found = compile_whole_schema(merge.schema.source)
     text = found.source.text
@@ -320,7 +323,11 @@ def build_bridge(
     elsewhere = adopted or {}
     # Until a record names them, tables and schema are garbage.
     found = build_schema_effects(
-        target.accepted, merged.accepted, target.tables, elsewhere=elsewhere
+        target.accepted,
+        merged.accepted,
+        target.tables,
+        elsewhere=elsewhere,
+        now=find_time_ms(target.snapshot),
     )
     effects = tuple(_iter_missing_effects(found, target))
     stored = schemas.put(merged.source, merged.accepted)
@@ -344,10 +351,15 @@ def _to_written_schema(stored: StoredSchema) -> WrittenSchema:
 def _iter_missing_effects(effects: Iterable[Effect], target: View) -> Iterator[Effect]:
     """Effects without columns that tables still have: a property that was dropped is back."""
     for effect in effects:
-        if not isinstance(effect, AddColumns):
+        if not isinstance(effect, AddColumns | ConvertColumns):
             yield effect
             continue
         known = set(target.tables.open(target.snapshot.pins[effect.type_key]).schema.names)
+        if isinstance(effect, ConvertColumns):
+            columns = tuple(each for each in effect.columns if each.field.name not in known)
+            if columns:
+                yield ConvertColumns(effect.type_key, columns)
+            continue
         fields = [each for each in effect.schema if each.name not in known]
         if fields:
             yield AddColumns(effect.type_key, pa.schema(fields))

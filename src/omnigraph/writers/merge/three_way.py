@@ -31,6 +31,7 @@ from omnigraph.versioning.record import (
     Spilled,
 )
 from omnigraph.writers import prepare
+from omnigraph.writers.filled_columns import find_filled_columns, find_time_ms
 from omnigraph.writers.graph_change import GraphChange, TypeChange
 from omnigraph.writers.merge.conflict_decisions import Decision
 from omnigraph.writers.merge.conflict_kinds import MergeAction
@@ -44,7 +45,11 @@ from omnigraph.writers.merge.merge_conflicts import (
     list_schema_conflicts,
 )
 from omnigraph.writers.merge.merge_sides import MergeSides
-from omnigraph.writers.merge.merged_schema import MergedSchema, MergedType, merge_view_schemas
+from omnigraph.writers.merge.merged_schema import (
+    MergedSchema,
+    MergedType,
+    merge_view_schemas,
+)
 from omnigraph.writers.merge.property_rules import MixedEntity, list_mixed_entities
 from omnigraph.writers.merge.row_rules import (
     RowOutcomes,
@@ -108,7 +113,11 @@ def merge_three_way(
         declared = table_types_of(schema.accepted.catalog)[key]
         own = changes.get(key)
         changes[key] = edit_type_change(own, declared, schema.types[key], sides, decisions)
-    change = {key: each for key, each in changes.items() if each is not None}
+    change = {
+        key: _fill_taken_rows(each, schema.types[key], schema, sides)
+        for key, each in changes.items()
+        if each is not None
+    }
     new = (key for key, type_ in schema.types.items() if type_.ours is None)
     used = set().union(*(each.list_preferred(choices.prefer) for each in verdicts))
     return MergedChange(
@@ -158,6 +167,18 @@ def _read_edited(
             ids = pa.array(sorted({each.entity_id for each in decisions}), pa.utf8())
             found[str(ours.key)] = ReadSet(ids=IdSet(ids))
     return found
+
+
+def _fill_taken_rows(
+    change: TypeChange, type_: MergedType, schema: MergedSchema, sides: MergeSides
+) -> TypeChange:
+    """A change whose rows have the defaults of required properties that theirs does not have."""
+    theirs, accepted = type_.theirs, sides.theirs.accepted
+    if change.adopted is not None or theirs is None:
+        return change
+    now = find_time_ms(sides.ours.snapshot)
+    filled = find_filled_columns(accepted, theirs.key, schema.accepted, type_.key, now=now)
+    return change if filled is None else replace(change, rows=filled.fill_rows(change.rows))
 
 
 def _iter_outcomes(

@@ -26,6 +26,7 @@ from omnigraph.schema.migration import (
     plan_steps,
 )
 from omnigraph.versioning.effects import ID_COLUMN
+from omnigraph.writers.filled_columns import fill_read, find_filled_columns, find_time_ms
 from omnigraph.writers.graph_change import TypeChange
 from omnigraph.writers.merge.merge_conflicts import MergeConflicts
 from omnigraph.writers.merge.three_way import MergedChange
@@ -64,8 +65,14 @@ def list_tightened_conflicts(merged: MergedChange, known: MergeConflicts) -> Mer
 def _open_type(merged: MergedChange, key: TypeKey) -> CheckedType:
     type_ = table_types_of(merged.schema.accepted.catalog)[key]
     shape = merged.schema.types[key].shape
-    sources = _index_sources(merged, key)
-    return CheckedType(type_, shape, partial(_read_merged, merged, key, shape), sources)
+    sources, read = _index_sources(merged, key), partial(_read_merged, merged, key, shape)
+    ours = merged.schema.types[key].ours
+    filled = None
+    if ours is not None:
+        before = merged.sides.ours.accepted
+        now = find_time_ms(merged.sides.ours.snapshot)
+        filled = find_filled_columns(before, ours.key, merged.schema.accepted, key, now=now)
+    return CheckedType(type_, shape, fill_read(read, filled), sources)
 
 
 def _index_sources(merged: MergedChange, key: TypeKey) -> dict[str, str]:
