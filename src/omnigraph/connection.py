@@ -27,6 +27,7 @@ from omnigraph.operator_config.operator_settings import OperatorConfig, read_con
 if TYPE_CHECKING:
     from omnigraph.aio import AsyncOpening
     from omnigraph.client.remote_graph import RemoteGraph
+    from omnigraph.client.served_cluster import ServedCluster
 
 
 def connect(  # noqa: PLR0913 — one parameter for each way to say which graph
@@ -131,6 +132,15 @@ def list_served_graphs(address: ServerAddress) -> dict[str, str]:
     with _open_url(address.base) as server:
         listed = server.transport.get("graphs")["graphs"]
     return {each["graph_id"]: each["uri"] for each in listed}
+
+
+def open_served_cluster(url: str) -> ServedCluster:
+    """The cluster of a server, to plan and apply a folder of configuration there."""
+    from omnigraph.client.served_cluster import ServedCluster  # noqa: PLC0415 — as below
+
+    config = read_config(os.environ)
+    token = find_token(url, servers=config.servers, environment=os.environ, home=config.home)
+    return ServedCluster(url, None if token is None else token.value)
 
 
 def _open_url(url: str) -> RemoteGraph:

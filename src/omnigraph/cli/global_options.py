@@ -281,8 +281,9 @@ def _suggest_remedy(flag: Flag, capability: Capability, takes: frozenset[Flag]) 
     if capability is Capability.LOCAL:
         return f"leave out {flag.spelling}: no graph is needed"
     ways = [each for each in (Flag.STORE, Flag.SERVER, Flag.CLUSTER) if each in takes]
-    if capability is Capability.CONTROL and not ways:
-        return "name the folder of cluster.yaml with --config"
+    if capability is Capability.CONTROL and Flag.CLUSTER not in takes:
+        also = ", and a server with --server" if Flag.SERVER in takes else ""
+        return f"name the folder of cluster.yaml with --config{also}"
     if capability is Capability.CONTROL and flag is Flag.GRAPH:
         return f"leave out {flag.spelling}, and address the cluster with --cluster"
     if not ways or flag is Flag.GRAPH:

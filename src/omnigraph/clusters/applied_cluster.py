@@ -60,13 +60,13 @@ class InvokedQuery:
 
 
 class Cluster:
-    """The newest revision of a cluster when it was opened."""
+    """One revision of a cluster: the newest when it was opened, unless another one is given."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, revision: Revision | None = None) -> None:
         self._site = site
         self._policies: dict[tuple[str, str], Policy] = {}
         try:
-            found = site.ledger.read_newest()
+            found = site.ledger.read_newest() if revision is None else revision
         except ClusterStopped as stopped:
             raise ClusterError(stopped.finding.code, str(stopped.finding)) from stopped
         if found is None:
@@ -79,6 +79,11 @@ class Cluster:
 
     def __repr__(self) -> str:
         return f"Cluster({self._site.root!r}, revision={self.revision})"
+
+    @property
+    def site(self) -> Site:
+        """Where the cluster lives."""
+        return self._site
 
     @property
     def revision(self) -> int:

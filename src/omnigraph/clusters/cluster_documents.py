@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from omnigraph.clusters.cluster_findings import ClusterFinding, Severity
+from omnigraph.clusters.cluster_findings import ClusterFinding, ClusterFindings, Severity
+from omnigraph.clusters.cluster_plan import Change
 from omnigraph.clusters.desired import Desired
 from omnigraph.clusters.revision import RevisionContent
 from omnigraph.clusters.stored_documents import JsonObject
@@ -70,6 +71,17 @@ def format_pipeline(pipeline: JsonObject | None) -> Iterator[str]:
         verb = "overwrites" if pipeline.get("overwrites") else "writes to"
         when = pipeline.get("schedule", "no schedule")
         yield f"    reads {', '.join(pipeline['kinds'])}; {verb} {targets}; {when}"
+
+
+def warn_pending(changes: Iterable[Change], findings: ClusterFindings) -> None:
+    """Warn of each change that an apply left undone, with what allows it."""
+    for each in changes:
+        if each.is_pending:
+            is_deferred = each.disposition == "deferred"
+            code = "apply_unsupported_change" if is_deferred else "apply_dependency_blocked"
+            remedy = f"; allow it with: {format_approval(each.resource)}"
+            message = f"not done: {each.reason}{remedy if each.is_gated else ''}"
+            findings.add_warning(code, each.resource, message)
 
 
 def format_revision(revision: JsonObject) -> str:

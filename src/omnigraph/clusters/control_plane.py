@@ -46,6 +46,7 @@ from omnigraph.clusters.cluster_documents import (
     format_plan,
     format_revision,
     summarize_content,
+    warn_pending,
 )
 from omnigraph.clusters.cluster_findings import ClusterFindings, ClusterStopped
 from omnigraph.clusters.cluster_grants import preview_grants
@@ -86,6 +87,8 @@ class ControlPlane:
     lock_timeout_s: float = 0.0
     open_site_at: Callable[[str], Site] = open_site
     findings: ClusterFindings = field(default_factory=ClusterFindings)
+    # Raises for a plan that may not be shown or applied, with the revision that it starts from.
+    review_plan: Callable[[Plan, Revision | None], None] | None = None
     _held: LockRecord | None = None
     _newest: Revision | None = None
 
@@ -248,7 +251,7 @@ class ControlPlane:
             generate_ulid(), "apply", self.actor, started, format_now(), plan.digest
         )
         content = compute_next_content(context, plan, outcomes, operation)
-        self._warn_pending(outcomes)
+        warn_pending(outcomes.changes, self.findings)
         newest, is_written = revision, False
         if content != revision.content:
             changes = tuple(each.summarize() for each in outcomes.changes)
@@ -387,6 +390,8 @@ class ControlPlane:
         content = _EMPTY if revision is None else revision.content
         base = (0, None) if revision is None else (revision.number, revision.cas)
         plan = diff(desired, content, base_revision=base[0], base_cas=base[1], approved={})
+        if self.review_plan is not None:
+            self.review_plan(plan, revision)
         if not any(each.is_gated for each in plan.changes):
             return plan
         stored = read_approvals(site.objects)
@@ -413,15 +418,6 @@ class ControlPlane:
                 message = f"{folder} is not empty yet: the next apply goes on"
                 self.findings.add_warning("graph_delete_incomplete", folder, message)
 
-    def _warn_pending(self, outcomes: Outcomes) -> None:
-        for each in outcomes.changes:
-            if each.is_pending:
-                is_deferred = each.disposition == "deferred"
-                code = "apply_unsupported_change" if is_deferred else "apply_dependency_blocked"
-                remedy = f"; allow it with: {format_approval(each.resource)}"
-                message = f"not done: {each.reason}{remedy if each.is_gated else ''}"
-                self.findings.add_warning(code, each.resource, message)
-
     def _describe_apply(
         self,
         site: Site,
@@ -446,6 +442,7 @@ class ControlPlane:
                 "deferred_count": pending,
                 "converged": is_converged,
                 "state_written": is_written,
+                "operation_id": newest.operation.id if is_written else None,
                 "resource_statuses": describe_statuses(newest.content),
             },
             *format_changes(changes),

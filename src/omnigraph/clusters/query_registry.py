@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from omnigraph.config.bounded_files import require_confined
 from omnigraph.errors import CompileError
 from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.query.ast import MutationBody, Query
@@ -136,6 +137,7 @@ def list_query_files(path: Path) -> list[Path]:
 
 def list_query_names(path: str | os.PathLike[str]) -> list[str]:
     """The names of the files that stand directly in a folder and end with `.gq`, in order."""
+    require_confined(path)
     with os.scandir(path) as entries:
         # A link that leads nowhere counts: to leave it out would be to delete its queries.
         files = (each for each in entries if each.name.endswith(SUFFIX) and not each.is_dir())

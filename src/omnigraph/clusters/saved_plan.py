@@ -29,6 +29,14 @@ def require_unmoved(path: Path, plan: Plan, desired: Desired) -> None:
         )
 
 
+def read_plan_id(path: Path) -> str:
+    """The id of a saved plan, which a server compares with that of its own plan."""
+    found = _load_saved_plan(path).get("plan_id")
+    if isinstance(found, str):
+        return found
+    raise ClusterStopped("invalid_saved_plan", str(path), "this is not a plan that was saved")
+
+
 def _load_saved_plan(path: Path) -> JsonObject:
     try:
         return parse_object(read_file(path, bytes_max=_PLAN_BYTES_MAX))

@@ -21,6 +21,7 @@ class Action(StrEnum):
     INVOKE_QUERY = "invoke_query"
     ADMIN = "admin"
     GRAPH_LIST = "graph_list"
+    CONFIG_MANAGE = "config_manage"
 
 
 BRANCH_ACTIONS: Final = frozenset([Action.READ, Action.EXPORT, Action.CHANGE])
@@ -39,7 +40,7 @@ TYPE_ACTIONS: Final = BRANCH_ACTIONS | {Action.BRANCH_MERGE}
 # What may be limited to the rows of a type that satisfy a condition.
 ROW_ACTIONS: Final = frozenset([Action.READ, Action.EXPORT])
 CARRIED_ACTIONS: Final = frozenset([Action.READ, Action.CHANGE])
-SERVER_ACTIONS: Final = frozenset([Action.GRAPH_LIST])
+SERVER_ACTIONS: Final = frozenset([Action.GRAPH_LIST, Action.CONFIG_MANAGE])
 
 
 class Act(NamedTuple):

@@ -120,6 +120,7 @@ def build_state(
         {name: each.reason for name, each in quarantined.items() if name not in graphs},
         frozenset(unavailable),
         ClusterPosition(cluster.revision, cluster.cas),
+        cluster.site,
         stale_since=_find_stale_since(before, is_stale=is_stale),
     )
     return state, quarantined

@@ -8,6 +8,7 @@ from typing import Final
 from omnigraph.server import (
     blob_routes,
     change_routes,
+    deployment_routes,
     pipeline_routes,
     proposal_routes,
     query_routes,
@@ -52,6 +53,20 @@ _BINDINGS: Final = {
     "health": Binding(service_routes.get_health, Lane.LOOP),
     "listGraphs": Binding(service_routes.list_graphs, Lane.LOOP),
     "getSession": Binding(service_routes.get_session),
+    "planCluster": Binding(
+        deployment_routes.plan,
+        Lane.WRITE,
+        deployment_routes.act_of,
+        require_rights=deployment_routes.require_rights,
+    ),
+    "deployCluster": Binding(
+        deployment_routes.deploy,
+        Lane.WRITE,
+        deployment_routes.act_of,
+        require_rights=deployment_routes.require_rights,
+    ),
+    "listDeployments": Binding(deployment_routes.list_deployments),
+    "getDeployment": Binding(deployment_routes.get_deployment),
     "cluster_getSnapshot": Binding(query_routes.get_snapshot),
     "cluster_query": Binding(prepare_read=query_routes.prepare_query),
     "cluster_explain": Binding(prepare_read=query_routes.prepare_explanation),

@@ -23,6 +23,7 @@ from omnigraph.server.exchange import RequestRefusedError
 from omnigraph.server.request_failures import refuse_for_now, refuse_unknown_graph
 
 if TYPE_CHECKING:
+    from omnigraph.clusters.cluster_world import Site
     from omnigraph.clusters.dashboard import Dashboard
     from omnigraph.engine.gate import Gate
     from omnigraph.engine.graph_session import Session
@@ -152,6 +153,8 @@ class ServerState:
     # Graphs whose new policy cannot be used, so that nothing may be served of them.
     unavailable: frozenset[str] = frozenset()
     position: ClusterPosition | None = None
+    # Where the cluster lives, to which configurations can be applied.
+    site: Site | None = None
     # The newest revision that was seen, and since when it could not be activated.
     newest_revision: int | None = None
     stale_since: float | None = None

@@ -75,6 +75,30 @@ def _list_server_routes() -> Iterator[RouteSpec]:
     )  # fmt: skip
 
 
+def _list_deployment_routes() -> Iterator[RouteSpec]:
+    failures = (400, 401, 403, 404, 413, 415, 429, 500, 503)
+    yield RouteSpec(
+        "planCluster", "POST", "/cluster/plan", "cluster",
+        "What an apply of a configuration would change; nothing is written.",
+        body=clusters.ClusterPlanRequest, answers=(clusters.ClusterPlanOutput,), failures=failures,
+    )  # fmt: skip
+    yield RouteSpec(
+        "deployCluster", "POST", "/cluster/deployments", "cluster",
+        "Bring a configuration into force, by the policy that is applied.",
+        body=clusters.DeploymentRequest, answers=(clusters.DeploymentOutput,), failures=failures,
+    )  # fmt: skip
+    yield RouteSpec(
+        "listDeployments", "GET", "/cluster/deployments", "cluster",
+        "What was applied, newest first.",
+        answers=(clusters.DeploymentListOutput,), failures=(401, 403, 404, 500, 503),
+    )  # fmt: skip
+    yield RouteSpec(
+        "getDeployment", "GET", "/cluster/deployments/{deployment_id}", "cluster",
+        "One deployment.",
+        answers=(clusters.DeploymentRecordOutput,), failures=(401, 403, 404, 500, 503),
+    )  # fmt: skip
+
+
 def _list_read_routes() -> Iterator[RouteSpec]:
     yield RouteSpec(
         "cluster_getSnapshot", "GET", "/snapshot", "snapshots", "The types of a graph as of now.",
@@ -419,6 +443,7 @@ def _list_old_routes() -> Iterator[RouteSpec]:
 
 def _list_routes() -> Iterator[RouteSpec]:
     yield from _list_server_routes()
+    yield from _list_deployment_routes()
     parts = (
         _list_read_routes,
         _list_description_routes,

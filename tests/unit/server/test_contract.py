@@ -71,7 +71,8 @@ def test_every_route_of_the_contract_is_served(tmp_path: Path) -> None:
         contract = client.get("/openapi.json").json()
     assert served >= {(each.method, each.path) for each in ROUTES}
     flat = {path for path in contract["paths"] if not path.startswith("/graphs/{graph_id}/")}
-    assert flat == {"/healthz", "/graphs", "/session"}
+    own = {"/cluster/plan", "/cluster/deployments", "/cluster/deployments/{deployment_id}"}
+    assert flat == {"/healthz", "/graphs", "/session", *own}
     assert contract["openapi"].startswith("3.1")
 
 

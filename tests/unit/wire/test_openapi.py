@@ -18,7 +18,14 @@ from omnigraph.wire.wire_routes import ROUTES
 COMMITTED = Path(__file__).parents[3] / "docs" / "reference" / "openapi.json"
 DOCUMENT = build_openapi(ROUTES, version=REFERENCE_VERSION)
 METHODS = ("get", "post", "delete", "head")
-FLAT = {"/healthz": "health", "/graphs": "listGraphs", "/session": "getSession"}
+FLAT = {
+    "/healthz": "health",
+    "/graphs": "listGraphs",
+    "/session": "getSession",
+    "/cluster/plan": "planCluster",
+    "/cluster/deployments": "deployCluster",
+    "/cluster/deployments/{deployment_id}": "getDeployment",
+}
 OPERATIONS = {
     "cluster_getSnapshot": "snapshots",
     "cluster_getBlob": "blobs",

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from omnigraph.cli.cluster_deployment import apply_at_server, plan_at_server
 from omnigraph.cli.command_errors import FAILED
 from omnigraph.cli.command_registry import ACTOR, add_group, register_command
-from omnigraph.cli.global_options import Capability, Scope
+from omnigraph.cli.global_options import Capability, Flag, Scope
 from omnigraph.cli.local_files import install_file
 from omnigraph.cli.shared_options import JSON
 from omnigraph.cli.views import print_problems, print_warning
@@ -30,19 +31,20 @@ _TIMEOUT = Annotated[
     typer.Option("--lock-timeout", metavar="TIME", help="How long to wait for the lock: 30s."),
 ]
 _NO_WAIT: Final = "0"
+_SERVER: Final = frozenset({Flag.SERVER})
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command tree."""
     below = add_group(app, "cluster", "Manage graphs, queries, policies and pipelines as one.")
     register_command(below, Capability.CONTROL)(validate)
-    register_command(below, Capability.CONTROL)(plan)
+    register_command(below, Capability.CONTROL, takes=_SERVER)(plan)
     register_command(below, Capability.CONTROL)(status)
     register_command(below, Capability.CONTROL)(history)
     register_command(below, Capability.CONTROL, names=("show",))(show_revision)
     register_command(below, Capability.CONTROL)(checkout)
     register_command(below, Capability.CONTROL)(cleanup)
-    register_command(below, Capability.CONTROL, takes=ACTOR)(apply)
+    register_command(below, Capability.CONTROL, takes=ACTOR | _SERVER)(apply)
     register_command(below, Capability.CONTROL, takes=ACTOR)(approve)
     register_command(below, Capability.CONTROL, takes=ACTOR)(refresh)
     register_command(below, Capability.CONTROL, takes=ACTOR, names=("import",))(import_state)
@@ -61,14 +63,16 @@ def validate(
 
 
 def plan(
+    scope: Scope,
     config: _CONFIG = ".",
     out: Annotated[
         Path | None, typer.Option("--out", metavar="PATH", help="Save the plan for `apply --plan`.")
     ] = None,
     is_json: JSON = False,
 ) -> None:
-    """Show what an apply would change; nothing is written."""
-    found = _open(config).plan()
+    """Show what an apply would change, here or at a server; nothing is written."""
+    is_served = scope.build_flags().server is not None
+    found = plan_at_server(scope, config) if is_served else _open(config).plan()
     if out is not None and found.is_ok:
         install_file(out, [json.dumps(found.to_json(), indent=2).encode() + b"\n"])
     _answer(found, is_json=is_json)
@@ -84,7 +88,13 @@ def apply(
     ] = None,
     is_json: JSON = False,
 ) -> None:
-    """Make the cluster what the configuration says; one revision records it, or nothing does."""
+    """Make the cluster what the configuration says; one revision records it, or nothing does.
+
+    With --server, the server does it, if the policy that is applied there allows it.
+    """
+    if scope.build_flags().server is not None:
+        _answer(apply_at_server(scope, config, plan), is_json=is_json)
+        return
     _answer(_open(config, scope, lock_timeout).apply(saved=plan), is_json=is_json)
 
 
