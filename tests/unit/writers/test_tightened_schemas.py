@@ -72,6 +72,18 @@ def changed(old: str, new: str) -> str:
         ("mood: String?", "mood: enum(glad, sad)?", "convert_property"),
         ("name: String", "name: String @unique", "add_constraint"),
         ("@card(0..2)", "@card(1..2)", "change_constraint"),
+        ("0.0..100.0", "0.0..95.5", "change_constraint"),
+        ("mood: String?\n", "mood: String?\n  @check(score > 1.0)\n", "add_constraint"),
+        ("mood: String?\n", "mood: String?\n  @together(mood, state)\n", "add_constraint"),
+        ("score: F64?", "score: F64? merge max", "add_constraint"),
+        ("born: Date?", "born: Date? = date(now())", "change_default"),
+        ("mood: String?", "mood: String? = handle", "change_default"),
+        ("name: String }", 'name: String = "nobody" }', "change_default"),
+        (
+            "interface Named { name: String }\nnode Author implements Named {",
+            "node Author {\n  name: String",
+            "change_implements",
+        ),
     ],
 )
 def test_a_change_of_rules_leaves_every_table_version_as_it_was(
