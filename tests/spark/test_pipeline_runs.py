@@ -180,6 +180,10 @@ def test_a_branch_of_the_run_is_merged_or_left_for_review(tmp_path: Path) -> Non
         assert run.to_json()["conditions"] == ["AwaitingReview"]
         again = run_pipeline(pipeline, RunOptions(slot="one"))
         assert again.targets[0].is_repeated
+        # Both ask for the same merge.
+        (proposal,) = graph.proposals()
+        assert [each.targets[0].proposal for each in (run, again)] == [proposal.number] * 2
+        assert (proposal.status, proposal.source) == ("open", "in/one")
         resolver = Resolver.from_environment(pipeline)
         waiting = read_runs(pipeline, resolver, limit=9, is_awaiting_review=True)
         assert [each.id for each in waiting] == [again.id, run.id]
@@ -187,6 +191,7 @@ def test_a_branch_of_the_run_is_merged_or_left_for_review(tmp_path: Path) -> Non
         assert (done.awaits_review, done.status) == (False, "succeeded")
         assert done.targets[0].merged == graph.branch("main").head.id
         assert graph.branch("main").head.actor == "rita"
+        assert graph.proposal(proposal.number).read().status == "merged"
         # The other run of the slot had the same branch.
         assert read_runs(pipeline, resolver, limit=9, is_awaiting_review=True) == []
         with pytest.raises(InvalidArgumentError, match="no branch of run"):

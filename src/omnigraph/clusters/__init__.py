@@ -22,6 +22,7 @@ revisions are frozen data.
     cluster_apply       executes a plan, and computes the next revision
     cluster_world       the five effects of an apply
     cluster_observe     looks at graphs and payloads
+    observed_runs       the last run of a pipeline, for status
     revision            a revision, as data and as bytes
     revision_decoder    bytes to a revision, strictly read
     stored_documents    the kinds of fields of what is stored
@@ -33,4 +34,5 @@ revisions are frozen data.
     cluster_findings    findings with codes
     cluster_documents   what verbs answer
     applied_cluster     an applied cluster as programs use it
+    applied_pipelines   its pipelines, and the worker that runs them
 """

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from omnigraph.clusters.addresses import CLUSTER, Kind, build_address, graph_of, kind_of, name_of
+from omnigraph.clusters.approvals import read_approvals
 from omnigraph.clusters.cluster_config import FILE_NAME, read_root
 from omnigraph.clusters.cluster_findings import ClusterStopped
 from omnigraph.clusters.cluster_layout import build_payload_path
@@ -59,6 +60,16 @@ class InvokedQuery:
     is_mutation: bool
 
 
+@dataclass(frozen=True, slots=True)
+class StoredDefinition:
+    """The definition of a pipeline as it is applied; `is_approved` if it may overwrite data."""
+
+    address: str
+    digest: str
+    payload: bytes
+    is_approved: bool
+
+
 class Cluster:
     """One revision of a cluster: the newest when it was opened, unless another one is given."""
 
@@ -94,6 +105,11 @@ class Cluster:
     def cas(self) -> str:
         """The digest of the revision."""
         return self._revision.cas
+
+    @property
+    def root(self) -> str:
+        """The address of the storage root."""
+        return self._site.root
 
     def graphs(self) -> Mapping[str, str]:
         """The address of each graph, by id."""
@@ -232,6 +248,35 @@ class Cluster:
                 "query_not_applied", f"{address} is not applied", hint=f"applied are: {known}"
             )
         return self._read_payload(address, Kind.QUERY)
+
+    def pipelines(self) -> list[str]:
+        """The names of the pipelines that are applied."""
+        resources = self._revision.resources
+        return sorted(name_of(each) for each in resources if kind_of(each) is Kind.PIPELINE)
+
+    def pipeline_schedules(self) -> Mapping[str, str]:
+        """The schedule of each pipeline that has one, by name."""
+        resources = self._revision.resources
+        found = {name: resources[f"{Kind.PIPELINE}.{name}"].details for name in self.pipelines()}
+        return {name: each["schedule"] for name, each in found.items() if "schedule" in each}
+
+    def stored_definition(self, name: str) -> StoredDefinition:
+        """The definition of a pipeline, as it is applied."""
+        address = build_address(Kind.PIPELINE, name)
+        resource = self._revision.resources.get(address)
+        if resource is None:
+            known = ", ".join(self.pipelines()) or "none"
+            raise ClusterError(
+                "pipeline_not_applied", f"{address} is not applied", hint=f"applied are: {known}"
+            )
+        payload = self._read_payload(address, Kind.PIPELINE).encode()
+        approval_id = resource.details.get("approval")
+        is_approved = approval_id is not None and any(
+            (each.approval_id, each.resource, each.bound_after_digest)
+            == (approval_id, address, resource.digest)
+            for each in read_approvals(self._site.objects)
+        )
+        return StoredDefinition(address, resource.digest, payload, is_approved)
 
     def _read_payload(self, address: str, kind: Kind) -> str:
         """The content of an applied resource; anything but the applied bytes is refused."""

@@ -7,6 +7,7 @@ __cluster/state.json                         a copy of the newest revision (deri
 __cluster/resources/{kind}/{name}/{digest}.* payloads by the digest of their content
 __cluster/approvals/{id}.json                who allowed which change
 __cluster/lock.json                          who is at work, for people; nothing depends on it
+__pipelines/{name}/                          what the runs of a pipeline did (`pipelines.ledger`)
 graphs/{id}.omni                             graphs; later lives of an id are {id}.{life}.omni
 """
 

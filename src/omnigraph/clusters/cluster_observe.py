@@ -154,14 +154,31 @@ def iter_payload_problems(site: Site, content: RevisionContent) -> Iterator[tupl
             yield address, *verdict
 
 
-def report_payloads(site: Site, content: RevisionContent, findings: ClusterFindings) -> None:
-    """Report every resource whose payload is missing, altered or unreadable."""
+def observe_applied(
+    site: Site, content: RevisionContent, findings: ClusterFindings
+) -> RevisionContent:
+    """What is applied, with the last run of each pipeline; bad payloads are reported."""
     for address, problem, message in iter_payload_problems(site, content):
         if problem == "payload_read_error":
             findings.add_error("catalog_payload_read_error", address, message)
         else:
             code = f"catalog_{problem}".replace("mismatch", "digest_mismatch")
             findings.add_warning(code, address, message)
+    names = [each for each in content.resources if kind_of(each) is Kind.PIPELINE]
+    if not names:
+        return content
+    # What reads runs is an optional part, and takes long to load.
+    from omnigraph.clusters.observed_runs import observe_run  # noqa: PLC0415
+
+    observations, statuses = dict(content.observations), dict(content.statuses)
+    for address in names:
+        found = observe_run(site, address, content.resources[address], findings)
+        observations[address] = found
+        if conditions := found["conditions"]:
+            status = statuses.get(address, {"status": "applied", "conditions": []})
+            both = [*status["conditions"], *conditions]
+            statuses[address] = status | {"conditions": both}
+    return replace(content, observations=observations, statuses=statuses)
 
 
 def _examine_payload(site: Site, path: str, digest: str) -> tuple[str, str] | None:

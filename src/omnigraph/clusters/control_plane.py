@@ -56,9 +56,9 @@ from omnigraph.clusters.cluster_lock import ClusterLock, LockRecord
 from omnigraph.clusters.cluster_observe import (
     import_graphs,
     iter_payload_problems,
+    observe_applied,
     observe_graphs,
     observe_state,
-    report_payloads,
 )
 from omnigraph.clusters.cluster_plan import Plan, diff
 from omnigraph.clusters.cluster_world import Site, StoredWorld, open_site
@@ -294,7 +294,7 @@ class ControlPlane:
         content = _EMPTY if revision is None else revision.content
         if revision is None:
             self.findings.add_warning("state_missing", "state", _IMPORT_HINT)
-        report_payloads(site, content, self.findings)
+        content = observe_applied(site, content, self.findings)
         return self._finish(self._describe_state(site, content), *summarize_content(content))
 
     def _refresh(self, site: Site) -> ClusterDocument:

@@ -25,6 +25,11 @@ nodes:
   - type: Task
     set: {title: login}
 """
+# What the runs of the pipeline may do.
+LOADERS = """\
+  - id: pipelines-load
+    allow: { actors: { group: loaders }, actions: [read, change], branch_scope: any }
+"""
 DEFINITION = """\
 source: provider.source.crm
 schedule: "* * * * *"
@@ -39,6 +44,9 @@ def write_pipeline(folder: Path, definition: str = DEFINITION) -> Path:
     write_config(folder)
     path = folder / "cluster.yaml"
     path.write_text(path.read_text() + SOURCE + "pipelines: { crm: pipelines/crm.yaml }\n")
+    bundle = (folder / "staff.yaml").read_text()
+    bundle = bundle.replace("protected_branches", "  loaders: ['pipeline:crm']\nprotected_branches")
+    (folder / "staff.yaml").write_text(bundle + LOADERS)
     files = {
         "pipelines/crm.yaml": definition,
         "pipelines/people.map.yaml": PEOPLE_MAP,

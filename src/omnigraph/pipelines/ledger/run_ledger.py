@@ -78,6 +78,8 @@ class TargetRun:
     merged: str | None = None
     # Whether that branch still has to be merged.
     awaits_review: bool = False
+    # The proposal to merge it.
+    proposal: int | None = None
     # The run that made the commit.
     made_by: str | None = None
     error: str | None = None
@@ -119,6 +121,7 @@ class TargetRun:
             "run_branch": self.run_branch,
             "merge_commit_id": self.merged,
             "awaiting_review": self.awaits_review,
+            "proposal": self.proposal,
             "error": self.error,
             "error_code": self.error_code,
             "rules": [rule.to_json() for rule in self.rules],
@@ -147,6 +150,8 @@ class Run:
     error_code: str | None = None
     # What went wrong beside it: reports that did not arrive.
     warnings: tuple[str, ...] = ()
+    # The revision of the cluster that the definition is of.
+    revision: int | None = None
 
     @property
     def rows_read(self) -> int | None:
@@ -186,6 +191,7 @@ class Run:
             "pipeline": self.pipeline,
             "slot": self.slot,
             "definition_digest": self.digest,
+            "cluster_revision": self.revision,
             "trigger": self.trigger,
             "actor_id": self.actor,
             "started_at": self.started_at,
@@ -433,6 +439,7 @@ def fold_events(
         requested_slot=started.get("asked"),
         error_code=None if finished is None else finished.get("error_code"),
         warnings=tuple(each["message"] for each in events if each.get("event") == "warning"),
+        revision=started.get("revision"),
     )
 
 

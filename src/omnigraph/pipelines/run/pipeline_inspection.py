@@ -119,10 +119,17 @@ def plan_pipeline(path: Path, now: datetime) -> RunPlan:
     """The plan of a pipeline; no source is asked, so that its cost does not depend on any data."""
     findings = Findings(str(path), error=PipelineInvalidError)
     pipeline = read_valid_parts(path, findings)
-    is_whole = not findings.problems
+    if findings.problems:
+        raise PipelineInvalidError(
+            validate_pipeline(pipeline, findings, looks_at_files=False).problems
+        )
+    return plan_definition(pipeline, now)
+
+
+def plan_definition(pipeline: Pipeline, now: datetime) -> RunPlan:
+    """The plan of a definition that was read."""
+    findings = Findings(pipeline.file, error=PipelineInvalidError)
     found = validate_pipeline(pipeline, findings, looks_at_files=False)
-    if not is_whole:
-        raise PipelineInvalidError(found.problems)
     resolver, _ = make_resolver(pipeline)
     schedule = pipeline.schedule
     return RunPlan(

@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import omnigraph
 from omnigraph.engine.spark_bridge import import_spark_module
@@ -83,6 +83,15 @@ _WHOLE_SOURCES = (FeedSource, KafkaSource, PostgresSource)
 SCHEDULE = "schedule"
 
 
+# What opens the graph of a target: its id in the definition, its address, and the actor.
+GraphOpener: TypeAlias = "Callable[[str, str, str | None], Graph]"
+
+
+def open_by_address(_graph: str, uri: str, actor: str | None) -> Graph:
+    """A graph as its storage has it, which asks no policy."""
+    return omnigraph.open(uri, actor=actor)
+
+
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """Why and as whom a pipeline runs; `approve` is the digest that an overwrite needs."""
@@ -101,6 +110,11 @@ class RunOptions:
     wait: Callable[[float], None] = field(default=time.sleep)
     # What opens the stores of the ledger and of the graphs for what runs note there.
     open_store: Callable[[str], Objects] = field(default=open_objects)
+    open_graph: GraphOpener = field(default=open_by_address)
+    # The revision of the cluster that the definition is of.
+    revision: int | None = None
+    # Whether a schedule leaves a slot to a process that is running it.
+    yields_to_others: bool = False
 
 
 def run_pipeline(pipeline: Pipeline, options: RunOptions | None = None) -> Run:
@@ -172,7 +186,8 @@ class RunContext:
         graphs: dict[str, Graph] = {}
         for target in self.pipeline.targets:
             if target.graph not in graphs:
-                graph = omnigraph.open(self.resolver.resolve_graph(target.graph), actor=self.actor)
+                uri = self.resolver.resolve_graph(target.graph)
+                graph = self.options.open_graph(target.graph, uri, self.actor)
                 graphs[target.graph] = self.stack.enter_context(graph)
             branch = graphs[target.graph].branch(target.branch)
             catalog = self.catalogs[target.name] = catalog_of(branch)
@@ -226,6 +241,7 @@ class RunContext:
             "slot": slot,
             "asked": self.options.slot,
             "digest": self.pipeline.digest,
+            "revision": self.options.revision,
             "trigger": self.options.trigger,
             "actor": self.actor,
             "position": self.resolver.hide_secrets(position),

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 
-import omnigraph
 from omnigraph import Graph
 from omnigraph.engine.branch_log import BranchLog
 from omnigraph.errors import BranchNotFoundError, InvalidArgumentError, OmnigraphError
@@ -14,6 +13,7 @@ from omnigraph.pipelines.config.definition import Pipeline
 from omnigraph.pipelines.config.secret_resolver import Resolver
 from omnigraph.pipelines.ledger.idempotency import IdempotencyKey
 from omnigraph.pipelines.ledger.run_ledger import Ledger, Run, TargetRun
+from omnigraph.pipelines.run.pipeline_run import GraphOpener, open_by_address
 from omnigraph.storage import open_objects
 
 
@@ -28,6 +28,8 @@ def reconcile_review(target: TargetRun, graph: Graph) -> TargetRun:
         _ = graph.branch(target.run_branch).head
     except BranchNotFoundError:
         return replace(target, awaits_review=False)
+    if target.proposal is not None and graph.proposal(target.proposal).read().status == "closed":
+        return replace(target, awaits_review=False)
     return target
 
 
@@ -37,7 +39,14 @@ def _find_merge(graph: Graph, target: TargetRun) -> str | None:
     return next((by.id for commit, by in since if commit.id == target.commit), None)
 
 
-def merge_run(pipeline: Pipeline, resolver: Resolver, run_id: str, *, actor: str | None) -> Run:
+def merge_run(
+    pipeline: Pipeline,
+    resolver: Resolver,
+    run_id: str,
+    *,
+    actor: str | None,
+    open_graph: GraphOpener = open_by_address,
+) -> Run:
     """Merge every branch of a run that waits for review, and say so in the ledger.
 
     A merge that is killed before the ledger says so is found in the graph by the next one.
@@ -52,7 +61,8 @@ def merge_run(pipeline: Pipeline, resolver: Resolver, run_id: str, *, actor: str
         for target in run.targets:
             if target.awaits_review and target.graph not in graphs:
                 uri = resolver.resolve_graph(target.graph)
-                graphs[target.graph] = stack.enter_context(omnigraph.open(uri, actor=actor))
+                opened = open_graph(target.graph, uri, actor)
+                graphs[target.graph] = stack.enter_context(opened)
         waiting = [target for target in run.targets if target.graph in graphs]
         merges = _RunMerges(pipeline, resolver, run)
         done = list(merges.merge_all(waiting, graphs))
@@ -89,7 +99,11 @@ class _RunMerges:
         assert target.run_branch is not None, "only a branch waits for review"
         main = graph.branch(target.branch)
         message = f"pipeline {self.pipeline.name}, {self.run.slot}, run {self.run.id}"
-        merged = main.merge(graph.branch(target.run_branch), message=message)
+        if target.proposal is None:
+            merged = main.merge(graph.branch(target.run_branch), message=message)
+        else:
+            # What the policy requires of a proposal is required here, too.
+            merged = graph.proposal(target.proposal).merge(message=message)
         objects = open_objects(self.resolver.resolve_graph(target.graph))
         once = IdempotencyKey(objects, self.pipeline.name, life=main.life, key=target.key)
         with suppress(OmnigraphError):

@@ -66,6 +66,8 @@ def _run_slot(pipeline: Pipeline, slot: datetime, options: RunOptions) -> Schedu
         runs = _list_unfinished_runs(ledger, slot)
         if runs is None:
             return None
+        if options.yields_to_others and any(run.status == RUNNING for run in runs):
+            return None
         if len(runs) >= INTERRUPTED_RUNS_MAX:
             return _abandon_slot(pipeline.name, name, ledger, runs)
         approve = pipeline.digest if pipeline.digest in options.approved else None

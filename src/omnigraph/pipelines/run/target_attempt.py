@@ -242,10 +242,20 @@ class TargetAttempt:
         loaded = replace(loaded, run_branch=branch.name)
         assert self.target.run_branch is not None, "asked only where there is one"
         if not self.target.run_branch.is_automatic:
-            return replace(loaded, awaits_review=True)
+            number = self._open_proposal(branch, loaded.key)
+            return replace(loaded, awaits_review=True, proposal=number)
         self.require_alive()
         merged = main.merge(branch, message=self._message)
         return replace(loaded, merged=merged.id or main.head.id)
+
+    def _open_proposal(self, branch: Branch, key: str) -> int:
+        """Ask to merge the branch of the run; the key finds the proposal of an earlier attempt."""
+        title = f"pipeline {self.pipeline.name}, {self.slot.name}"
+        body = f"The load of run {self.run_id}, by definition {self.pipeline.digest}."
+        proposal = self.graph.open_proposal(
+            branch.name, title=title, target=self.target.branch, body=body, key=key
+        )
+        return proposal.number
 
     @property
     def _keys(self) -> TargetKeys:
