@@ -109,6 +109,19 @@ def test_the_unit_of_systemd_starts_the_server_without_rights() -> None:
     assert (service["ProtectSystem"], service["CapabilityBoundingSet"]) == ("strict", "")
 
 
+def test_the_unit_of_a_worker_starts_it_without_rights() -> None:
+    unit = configparser.RawConfigParser(strict=False)
+    unit.optionxform = str  # type: ignore[method-assign,assignment]  # names keep their case
+    unit.read(DEPLOY / "systemd" / "omnigraph-worker.service")
+    service = unit["Service"]
+    program, *arguments = shlex.split(service["ExecStart"])
+    assert program.endswith("/omnigraph")
+    assert CliRunner().invoke(app, [*arguments, "--help"]).exit_code == 0
+    assert arguments == ["worker", "--cluster", "${OMNIGRAPH_CLUSTER}"]
+    assert (service["DynamicUser"], service["ProtectSystem"]) == ("yes", "strict")
+    assert "tokens" not in str(dict(service))
+
+
 def test_the_values_of_the_chart_fit_their_schema() -> None:
     schema = json.loads((CHART / "values.schema.json").read_text())
     values = _read_values()

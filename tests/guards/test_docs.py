@@ -57,6 +57,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guide").glob("*.md"))]
 # Pages whose commands run on Spark, in the session of all tests.
 SPARK_PAGES = {
+    "cluster-pipelines.md",
     "loading-at-scale.md",
     "pipelines.md",
     "pipeline-changes.md",

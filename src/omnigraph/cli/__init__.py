@@ -17,6 +17,7 @@ before anything is read or written.
     shared_options     option groups that several commands share
     spark_options      the option group that selects an engine and a Spark session
     graph_access       opens the graph of a command; confirmation and interrupts around a write
+    pipeline_access    finds the pipeline of a command: in a file, or in a cluster
     local_files        reads and replaces the files that arguments name
     commands           the commands, one module per group
     views              their output, for people and as JSON

@@ -115,6 +115,11 @@ COMMANDS: Final = (
     ),
     Entry("tag", "retention_commands", "Work with tags, which keep commits from being cleaned up."),
     Entry("pipeline", "pipeline_commands", "Load graphs from sources by definitions, on Spark."),
+    Entry(
+        "worker",
+        "worker_command",
+        "Run the pipelines of a cluster whose schedule says that they are due.",
+    ),
     Entry("policy", "policy_commands", "Check a policy bundle, and ask it who may do what."),
     Entry("cluster", "cluster_commands", "Manage graphs, queries, policies and pipelines as one."),
     Entry("graphs", "queries_commands", "List the graphs of a cluster or a server."),

@@ -23,6 +23,7 @@ In the order of their use:
     embed_command        `embed`, `embed status`
     retention_commands   `cleanup`, `repair`, `tag`
     pipeline_commands    `pipeline`
+    worker_command       `worker`
     operator_commands    `login`, `logout`, `profile`, `config`, `alias`
     spark_commands       `spark warm`, `spark info`
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import time
 from collections.abc import Sequence
@@ -15,10 +14,18 @@ import typer
 
 from omnigraph.cli.command_errors import FAILED, fail
 from omnigraph.cli.command_registry import ACTOR, add_group, register_command
-from omnigraph.cli.global_options import Capability, Scope
+from omnigraph.cli.global_options import Capability, Flag, Scope
 from omnigraph.cli.graph_access import handle_interrupts
+from omnigraph.cli.pipeline_access import (
+    DEFAULT_FOLDER,
+    DefinitionPlace,
+    build_spark_options,
+    find_pipeline,
+    find_pipelines,
+    import_module,
+)
 from omnigraph.cli.shared_options import JSON
-from omnigraph.cli.spark_options import SparkTarget, import_spark_module
+from omnigraph.cli.spark_options import SparkTarget
 from omnigraph.cli.views import print_problems
 from omnigraph.cli.views.answer_views import show
 from omnigraph.cli.views.pipeline_views import (
@@ -52,8 +59,7 @@ _NAMES = Annotated[
 _FOLDER = Annotated[
     Path, typer.Option("--folder", metavar="PATH", help="The folder of the definitions.")
 ]
-_DEFAULT_FOLDER: Final = Path("pipelines")
-
+_CLUSTER: Final = frozenset({Flag.CLUSTER})
 
 _TIMES: Final = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"]
 _APPROVE = Annotated[
@@ -116,25 +122,23 @@ def register(app: typer.Typer) -> None:
     below = add_group(app, "pipeline", "Load graphs from sources by definitions, on Spark.")
     register_command(below, Capability.DIRECT)(validate)
     register_command(below, Capability.DIRECT)(schema)
-    register_command(below, Capability.DIRECT)(plan)
-    register_command(below, Capability.DIRECT, takes=ACTOR)(run)
-    register_command(below, Capability.DIRECT)(status)
-    register_command(below, Capability.DIRECT)(runs)
-    register_command(below, Capability.DIRECT)(prune)
-    register_command(below, Capability.DIRECT, takes=ACTOR)(merge)
+    register_command(below, Capability.DIRECT, takes=_CLUSTER)(plan)
+    register_command(below, Capability.DIRECT, takes=_CLUSTER | ACTOR)(run)
+    register_command(below, Capability.DIRECT, takes=_CLUSTER)(status)
+    register_command(below, Capability.DIRECT, takes=_CLUSTER)(runs)
+    register_command(below, Capability.DIRECT, takes=_CLUSTER)(prune)
+    register_command(below, Capability.DIRECT, takes=_CLUSTER | ACTOR)(merge)
     register_command(below, Capability.DIRECT, takes=ACTOR)(schedule)
-    register_command(below, Capability.DIRECT, takes=ACTOR)(backfill)
+    register_command(below, Capability.DIRECT, takes=_CLUSTER | ACTOR)(backfill)
 
 
-def validate(
-    names: _NAMES = None, folder: _FOLDER = _DEFAULT_FOLDER, is_json: JSON = False
-) -> None:
+def validate(names: _NAMES = None, folder: _FOLDER = DEFAULT_FOLDER, is_json: JSON = False) -> None:
     """Check definitions: fields, types, properties, expressions; columns, where they are known.
 
     All problems of all files are listed at once. Spark is started on this machine if there are
     expressions to read; the columns of files are looked up, but no other source is asked.
     """
-    validation = _import_module("config.definition_validator")
+    validation = import_module("config.definition_validator")
     asked = names or map(str, _list_paths(None, folder))
     found = validation.validate_all(asked, folder)
     problems = [str(problem) for each in found for problem in each.problems]
@@ -148,14 +152,15 @@ def validate(
 
 def schema() -> None:
     """Print the JSON Schema of definitions, by which editors complete and check them."""
-    built = _import_module("config.definition_json_schema").build_json_schema()
+    built = import_module("config.definition_json_schema").build_json_schema()
     typer.echo(json.dumps(built, indent=2))
 
 
 def plan(
+    scope: Scope,
     name: _NAME,
     spark: SparkTarget,
-    folder: _FOLDER = _DEFAULT_FOLDER,
+    place: DefinitionPlace,
     records: Annotated[
         int | None,
         typer.Option(
@@ -172,13 +177,17 @@ def plan(
     What `validate` checks is checked too, except the columns of files: without `--sample` no source
     is asked. Nothing is written.
     """
-    path = _import_module("config.definition_reader").find_definition(name, folder)
-    found = _import_module("run.pipeline_inspection").plan_pipeline(path, datetime.now(UTC))
+    review, now = import_module("run.pipeline_inspection"), datetime.now(UTC)
+    if scope.is_addressed:
+        found = review.plan_definition(find_pipeline(scope, name, place).pipeline, now)
+    else:
+        path = import_module("config.definition_reader").find_definition(name, place.definitions)
+        found = review.plan_pipeline(path, now)
     failure = ErrorCode.BAD_REQUEST if found.validation.problems else None
     sample = None
     if records is not None and failure is None:
-        sample = _import_module("run.plan_sample").sample_pipeline(
-            found.pipeline, records=records, spark_options=_build_spark_options(spark)
+        sample = import_module("run.plan_sample").sample_pipeline(
+            found.pipeline, records=records, spark_options=build_spark_options(spark)
         )
     show(PipelinePlan(found, sample), is_json=is_json, failure=failure)
     if failure:
@@ -192,21 +201,21 @@ def run(
     name: _NAME,
     occasion: RunRequest,
     spark: SparkTarget,
-    folder: _FOLDER = _DEFAULT_FOLDER,
+    place: DefinitionPlace,
     is_json: JSON = False,
 ) -> None:
     """Run a pipeline: one commit for each target, once for each slot."""
-    pipeline = _read_pipeline(name, folder)
+    found = find_pipeline(scope, name, place)
     with handle_interrupts(lambda: _UNSURE), show_load_bars() as bars:
-        options = _import_module("run.pipeline_run").RunOptions(
+        options = found.build_options(
             slot=occasion.slot,
             approve=occasion.approve,
             is_full=occasion.is_full,
             actor=scope.actor,
-            spark=_build_spark_options(spark),
+            spark=build_spark_options(spark),
             progress=bars.stages,
         )
-        ended = _run_pipeline(pipeline, options, occasion)
+        ended = _run_pipeline(found.pipeline, options, occasion)
     if occasion.is_stream:
         show(PipelineRuns(ended), is_json=is_json)
         return
@@ -221,15 +230,17 @@ def _run_pipeline(
 ) -> Any:  # Any: as `_import_module`
     """The run, or those of a stream."""
     if not occasion.is_stream:
-        return _import_module("run.pipeline_run").run_pipeline(pipeline, options)
-    stream = _import_module("run.stream_run")
+        return import_module("run.pipeline_run").run_pipeline(pipeline, options)
+    stream = import_module("run.stream_run")
     return stream.stream_pipeline(pipeline, options, is_available_now=occasion.is_available_now)
 
 
-def status(names: _NAMES = None, folder: _FOLDER = _DEFAULT_FOLDER, is_json: JSON = False) -> None:
+def status(
+    scope: Scope, place: DefinitionPlace, names: _NAMES = None, is_json: JSON = False
+) -> None:
     """Show the last run of pipelines, and when they run again."""
-    review, now = _import_module("run.pipeline_inspection"), datetime.now(UTC)
-    pipelines, problems = _read_pipelines(names, folder)
+    review, now = import_module("run.pipeline_inspection"), datetime.now(UTC)
+    pipelines, problems = _find_pipelines(scope, names, place)
     found = []
     for each in pipelines:
         resolver = _make_resolver(each)
@@ -243,8 +254,9 @@ def status(names: _NAMES = None, folder: _FOLDER = _DEFAULT_FOLDER, is_json: JSO
 
 
 def runs(
+    scope: Scope,
     name: _NAME,
-    folder: _FOLDER = _DEFAULT_FOLDER,
+    place: DefinitionPlace,
     limit: Annotated[
         int, typer.Option("--limit", metavar="N", min=1, help="The newest runs.")
     ] = 20,
@@ -254,24 +266,25 @@ def runs(
     is_json: JSON = False,
 ) -> None:
     """List the newest runs of a pipeline, and what became of their targets."""
-    pipeline = _read_pipeline(name, folder)
+    pipeline = find_pipeline(scope, name, place).pipeline
     resolver = _make_resolver(pipeline)
     with resolver.hide_secrets_in_errors():
-        found = _import_module("run.pipeline_inspection").read_runs(
+        found = import_module("run.pipeline_inspection").read_runs(
             pipeline, resolver, limit=limit, is_awaiting_review=is_awaiting_review
         )
     show(PipelineRuns(found), is_json=is_json)
 
 
 def prune(
+    scope: Scope,
     name: _NAME,
+    place: DefinitionPlace,
     span: Annotated[
         str,
         typer.Option(
             "--older-than", metavar="DUR", help="Only runs that began longer ago go: 12h, 7d, 2w."
         ),
     ],
-    folder: _FOLDER = _DEFAULT_FOLDER,
     is_json: JSON = False,
 ) -> None:
     """Remove old runs from the ledger of a pipeline, and the positions of old batches.
@@ -281,10 +294,10 @@ def prune(
     seconds = parse_duration(span)
     if seconds is None:
         fail(f"'{span}' is not a time span", hint="write 90, 30s, 15m, 12h, 7d or 2w")
-    pipeline = _read_pipeline(name, folder)
+    pipeline = find_pipeline(scope, name, place).pipeline
     resolver = _make_resolver(pipeline)
     with resolver.hide_secrets_in_errors():
-        ledger = _import_module("ledger.run_ledger").Ledger.open(
+        ledger = import_module("ledger.run_ledger").Ledger.open(
             resolver.resolve_ledger(), pipeline.name
         )
         show(
@@ -297,15 +310,15 @@ def merge(
     scope: Scope,
     name: _NAME,
     run_id: Annotated[str, typer.Argument(metavar="RUN", help="The id of a run.")],
-    folder: _FOLDER = _DEFAULT_FOLDER,
+    place: DefinitionPlace,
     is_json: JSON = False,
 ) -> None:
     """Merge the branches of a run that wait for review."""
-    pipeline = _read_pipeline(name, folder)
-    resolver = _make_resolver(pipeline)
+    found = find_pipeline(scope, name, place)
+    resolver = _make_resolver(found.pipeline)
     with resolver.hide_secrets_in_errors():
-        done = _import_module("run.run_review").merge_run(
-            pipeline, resolver, run_id, actor=scope.actor
+        done = import_module("run.run_review").merge_run(
+            found.pipeline, resolver, run_id, actor=scope.actor, open_graph=found.open_graph
         )
     show(PipelineRun(done), is_json=is_json)
 
@@ -313,7 +326,7 @@ def merge(
 def schedule(
     scope: Scope,
     spark: SparkTarget,
-    folder: _FOLDER = _DEFAULT_FOLDER,
+    folder: _FOLDER = DEFAULT_FOLDER,
     is_followed: Annotated[
         bool, typer.Option("--follow", help="Go on with what becomes due, until interrupted.")
     ] = False,
@@ -326,9 +339,9 @@ def schedule(
     is_json: JSON = False,
 ) -> None:
     """Run the pipelines of a folder whose schedule says that they are due."""
-    due = _import_module("run.scheduler")
-    options = _import_module("run.pipeline_run").RunOptions(
-        actor=scope.actor, spark=_build_spark_options(spark), approved=tuple(approved or ())
+    due = import_module("run.scheduler")
+    options = import_module("run.pipeline_run").RunOptions(
+        actor=scope.actor, spark=build_spark_options(spark), approved=tuple(approved or ())
     )
     with handle_interrupts(lambda: _UNSURE):
         while True:
@@ -343,7 +356,7 @@ def schedule(
                 show(ScheduledRuns(found), is_json=is_json, failure=failure)
             if not is_followed:
                 break
-            _wait_for(due.find_next_due(pipelines, datetime.now(UTC)))
+            wait_for_slot(due.find_next_due(pipelines, datetime.now(UTC)))
     if failure:
         raise typer.Exit(FAILED)
 
@@ -353,19 +366,19 @@ def backfill(
     name: _NAME,
     slots: SlotRange,
     spark: SparkTarget,
-    folder: _FOLDER = _DEFAULT_FOLDER,
+    place: DefinitionPlace,
     is_json: JSON = False,
 ) -> None:
     """Run the slots of a pipeline between two times that are not done, oldest first.
 
     A slot that fails ends it. Started again, it goes on where it ended: no slot is written twice.
     """
-    pipeline = _read_pipeline(name, folder)
-    module = _import_module("run.backfill")
+    located = find_pipeline(scope, name, place)
+    pipeline, module = located.pipeline, import_module("run.backfill")
     start, end = (each.replace(tzinfo=UTC) for each in (slots.start, slots.end))
     wanted = module.list_backfill(pipeline, start, end)
-    options = _import_module("run.pipeline_run").RunOptions(
-        actor=scope.actor, spark=_build_spark_options(spark), approve=slots.approve
+    options = located.build_options(
+        actor=scope.actor, spark=build_spark_options(spark), approve=slots.approve
     )
     found = []
     with handle_interrupts(lambda: _UNSURE):
@@ -380,35 +393,31 @@ def backfill(
         raise typer.Exit(FAILED)
 
 
-def _wait_for(slot: datetime | None) -> None:
+def wait_for_slot(slot: datetime | None) -> None:
+    """Wait until a slot is near; definitions may change meanwhile."""
     if slot is None:
         fail("no pipeline of the folder has a schedule")
     left = (slot - datetime.now(UTC)).total_seconds()
     time.sleep(min(max(left, 0.0), _POLL_S))
 
 
-def _import_module(name: str) -> Any:  # Any: a module that is imported when it is needed
-    from omnigraph.errors.query_errors import require_extra
-
-    with require_extra("pipelines"):
-        return importlib.import_module(f"omnigraph.pipelines.{name}")
-
-
-def _read_pipeline(name: str, folder: Path) -> Pipeline:
-    reading = _import_module("config.definition_reader")
-    pipeline: Pipeline = reading.read_pipeline(reading.find_definition(name, folder))
-    return pipeline
-
-
 def _list_paths(names: Sequence[str] | None, folder: Path) -> list[Path]:
     """The files of the pipelines that are named, or of all in a folder."""
-    reading = _import_module("config.definition_reader")
+    reading = import_module("config.definition_reader")
     if names:
         return [reading.find_definition(name, folder) for name in names]
     if not folder.is_dir():
         fail(f"{folder} is not a folder", hint="name the folder of the definitions with --folder")
     paths: list[Path] = reading.list_definitions(folder)
     return paths
+
+
+def _find_pipelines(
+    scope: Scope, names: Sequence[str] | None, place: DefinitionPlace
+) -> tuple[list[Pipeline], list[str]]:
+    if scope.is_addressed:
+        return [each.pipeline for each in find_pipelines(scope, names, place)], []
+    return _read_pipelines(names, place.definitions)
 
 
 def _read_pipelines(names: Sequence[str] | None, folder: Path) -> tuple[list[Pipeline], list[str]]:
@@ -419,21 +428,12 @@ def _read_pipelines(names: Sequence[str] | None, folder: Path) -> tuple[list[Pip
     pipelines: list[Pipeline] = []
     for path in _list_paths(names, folder):
         try:
-            pipelines.append(_import_module("config.definition_reader").read_pipeline(path))
+            pipelines.append(import_module("config.definition_reader").read_pipeline(path))
         except PipelineInvalidError as failure:
             problems += map(str, failure.problems)
     return pipelines, problems
 
 
 def _make_resolver(pipeline: Pipeline) -> Resolver:
-    found: Resolver = _import_module("config.secret_resolver").Resolver.from_environment(pipeline)
+    found: Resolver = import_module("config.secret_resolver").Resolver.from_environment(pipeline)
     return found
-
-
-def _build_spark_options(
-    spark: SparkTarget,
-) -> Any:  # Any: options of a module that may not be there
-    if not spark.is_given:
-        return None
-    module = import_spark_module("spark_session")
-    return module.SparkOptions(spark.master, spark.remote, spark.settings)
