@@ -5,6 +5,15 @@
 
 from dialects.export import export_text
 from dialects.records import Record, RecordReader
-from dialects.values import each, from_json, stored, to_json
+from dialects.values import each, from_json, graph_rows, stored, to_json
 
-__all__ = ["Record", "RecordReader", "each", "export_text", "from_json", "stored", "to_json"]
+__all__ = [
+    "Record",
+    "RecordReader",
+    "each",
+    "export_text",
+    "from_json",
+    "graph_rows",
+    "stored",
+    "to_json",
+]

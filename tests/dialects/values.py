@@ -1,8 +1,9 @@
 """Property values: from a mutation or a JSON record into a graph, and out of it as JSON."""
 
 import base64
+import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -123,6 +124,23 @@ def to_json(value: Any, type_: ResultType, catalog: Catalog) -> Any:
         }
     shown = each(_shown, value, type_)
     return list(shown) if isinstance(shown, tuple) else shown
+
+
+def graph_rows(rows: Iterable[dict[str, Any]], catalog: Catalog) -> list[dict[str, Any]]:
+    """The nodes and edges of rows, each of them once: nodes first, by type and id."""
+    found: dict[tuple[bool, str, str], Any] = {}
+    for value in (value for row in rows for value in row.values() if value is not None):
+        for entity in (*value["nodes"], *value["edges"]) if "nodes" in value else (value,):
+            found["@src" in entity, entity["@type"], entity["@id"]] = entity
+    shown = []
+    for (is_edge, name, id_), entity in sorted(found.items(), key=lambda item: item[0]):
+        type_ = (catalog.edges if is_edge else catalog.nodes)[name]
+        data = _entity_to_json(entity, (), [type_], catalog)
+        text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+        ends = {"src": entity.get("@src"), "dst": entity.get("@dst")}
+        kind = "edge" if is_edge else "node"
+        shown.append({"kind": kind, "type": name, "id": id_, **ends, "data": text})
+    return shown
 
 
 def _path_to_json(value: Any, path: PathObject, catalog: Catalog) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import assert_never
 
+from dialects.values import graph_rows
 from logic.answers import (
     AffectedAnswer,
     AnswerColumn,
@@ -114,15 +115,13 @@ class ModelSession:
         if plan.after is not None and skipped + len(rows) < total:
             self._pages.append((question, graph.copy(), skipped + len(rows)))
             cursor = str(len(self._pages) - 1)
+        shown = (
+            {each.name: to_json(row[each.name], each.type, self._catalog) for each in plan.columns}
+            for row in (graph_rows(rows, self._catalog) if plan.is_graph else rows)
+        )
         return RowsAnswer(
             tuple(AnswerColumn(each.name, _type_name(each.type)) for each in plan.columns),
-            tuple(
-                {
-                    each.name: to_json(row[each.name], each.type, self._catalog)
-                    for each in plan.columns
-                }
-                for row in rows
-            ),
+            tuple(shown),
             is_ordered=isinstance(query.body, ReadBody) and bool(query.body.order),
             tiebreak=_tiebreak(plan.root),
             cursor=cursor,

@@ -364,6 +364,8 @@ class ReadPlan:
     after: str | None = None
     has_total: bool = False
     guards: tuple[TypeGuard, ...] = ()
+    # Whether the nodes and edges of the columns are the result, each of them once.
+    is_graph: bool = False
 
     @property
     def is_paged(self) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from omnigraph.query.typed_reads import (
+    GRAPH_COLUMNS,
     AggregateBlock,
     Binding,
     BlockColumn,
@@ -139,6 +140,8 @@ def describe_query(checked: CheckedQuery, catalog: Catalog) -> Descriptor:
     match checked:
         case Read():
             result = tuple(map(_describe_column, checked.columns))
+            if checked.is_graph:
+                result = tuple(_build_field(*each) for each in GRAPH_COLUMNS.items())
             return Descriptor(result, list_used_types(checked, catalog), ())
         case Mutation():
             reads = [use for each in checked.statements for use in _iter_reads(each, catalog)]

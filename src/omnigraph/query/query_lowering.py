@@ -55,6 +55,7 @@ from omnigraph.query.tie_breaks import (
 )
 from omnigraph.query.tree_walk import rename_variables
 from omnigraph.query.typed_reads import (
+    GRAPH_COLUMNS,
     AggregateBlock,
     Binding,
     CarriedEntity,
@@ -120,13 +121,20 @@ def _lower_stage(
         name=read.name,
         parameters=read.parameters,
         root=root,
-        columns=tuple(ResultColumn(column.name, column.type) for column in read.columns),
+        columns=_list_result_columns(read),
         is_ordered=bool(read.order) or read.rank is not None,
         open_limit=_find_open_limit(root),
         after=read.after,
         has_total=read.has_total,
+        is_graph=read.is_graph,
     )
     return plan, scope
+
+
+def _list_result_columns(read: Read) -> tuple[ResultColumn, ...]:
+    if read.is_graph:
+        return tuple(ResultColumn(*each) for each in GRAPH_COLUMNS.items())
+    return tuple(ResultColumn(column.name, column.type) for column in read.columns)
 
 
 def _rename_read(read: Read, scope: _NameScope) -> Read:

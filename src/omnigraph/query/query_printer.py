@@ -215,6 +215,7 @@ class _QueryPrinter:
         if body.projections:
             items = [_Member(print_projection(item), item.span) for item in body.projections]
             head = f"{word} distinct" if body.is_distinct else word
+            head = f"{word} graph" if body.is_graph else head
             self._print_braces(head, items, body.return_span, ends_in_comma=True)
         if body.having:
             self._print_having(body)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from omnigraph.lang.tree_nodes import tree_node
 from omnigraph.query.ast import AggregateFunction, CompareOp, PathSelector, SetOperator
 from omnigraph.query.typed_table_calls import TableCall, TableVariable
 from omnigraph.query.typed_tree import (
+    STRING,
     AggregateValue,
     Expr,
     Mutation,
@@ -18,6 +20,12 @@ from omnigraph.query.typed_tree import (
     RowCount,
     Score,
 )
+
+# What `return graph` gives for each node and edge; `data` is a JSON object.
+GRAPH_COLUMNS: Final = {
+    name: STRING.as_nullable(name in ("src", "dst"))
+    for name in ("kind", "type", "id", "src", "dst", "data")
+}
 
 # ---- patterns ----
 
@@ -263,6 +271,8 @@ class Read:
     # The parameter with the cursor of the page before.
     after: str | None = None
     has_total: bool = False
+    # Whether the nodes and edges of the columns are the result, each of them once.
+    is_graph: bool = False
     # What the pattern extends; a single row that binds nothing if None.
     input: Stage | None = None
 

@@ -233,6 +233,7 @@ later_stages = st.builds(ast.ReadBody, *short_sections, **short_tails, input=sta
 terms = st.one_of(
     st.builds(ast.ReadBody, *short_sections, input=st.none() | stages, is_distinct=distinct),
     st.builds(ast.ReadBody, *short_sections, **short_tails),
+    st.builds(ast.ReadBody, *short_sections, is_graph=st.just(True)),
 )
 combined = st.builds(
     lambda first, second, operator: ast.SetOperation((first, second), (operator,)),

@@ -26,5 +26,6 @@ is allocated; time and cancellation are checked between morsels.
     row_keys               the integers that rows are grouped and sorted by
     stage_operator         what a stage carries on, and reads that are combined
     project_operator       the columns of the result
+    graph_projection       the nodes and edges of rows, for `return graph`
     profiler               rows and time of each step, for `explain`
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -37,9 +38,13 @@ def project_path(
     paths = flatten_chunks(evaluate_rows(value, batch, context))
     match value.type.part:
         case PathPart.NODES:
-            return _build_objects(paths, kind, value.type.node_types, _NodeReader(context))
+            return _build_objects(
+                paths, kind, value.type.node_types, EntityReader(context, is_edge=False)
+            )
         case PathPart.EDGES:
-            return _build_objects(paths, kind, value.type.edge_types, _EdgeReader(context))
+            return _build_objects(
+                paths, kind, value.type.edge_types, EntityReader(context, is_edge=True)
+            )
         case PathPart.WHOLE:
             pass
     nodes, edges = (
@@ -48,8 +53,12 @@ def project_path(
     node_kind, edge_kind = (kind.field(name).type for name in ("nodes", "edges"))
     _, lengths = split_lists(edges)
     fields = [
-        _build_objects(nodes, node_kind, value.type.node_types, _NodeReader(context)),
-        _build_objects(edges, edge_kind, value.type.edge_types, _EdgeReader(context)),
+        _build_objects(
+            nodes, node_kind, value.type.node_types, EntityReader(context, is_edge=False)
+        ),
+        _build_objects(
+            edges, edge_kind, value.type.edge_types, EntityReader(context, is_edge=True)
+        ),
         pa.array(lengths, pa.int64()),
     ]
     mask = paths.is_null() if paths.null_count else None
@@ -72,7 +81,7 @@ def _build_nodes(
 ) -> pa.Array:
     context.budget.check_interrupts()
     numbers = context.source.get_nodes(type_name).find(ids.drop_null())
-    reader = _NodeReader(context)
+    reader = EntityReader(context, is_edge=False)
     found = _build_structs(numbers.astype(np.int64), kind, (type_name,), reader)
     return _arrange_structs(found, np.asarray(ids.is_valid()))
 
@@ -85,7 +94,7 @@ def project_edge(
     places = np.array([value.type.edge_types.index(name) for name in bound.types], np.int64)
     codes = places.take(bound.type_indices[is_bound])
     items = (codes << _NUMBER_BITS) | bound.dense_ids[is_bound]
-    found = _build_structs(items, kind, value.type.edge_types, _EdgeReader(context))
+    found = _build_structs(items, kind, value.type.edge_types, EntityReader(context, is_edge=True))
     return _arrange_structs(found, is_bound)
 
 
@@ -96,31 +105,22 @@ def _arrange_structs(found: pa.Array, is_there: npt.NDArray[np.bool_]) -> pa.Arr
     return found.take(pa.array(np.cumsum(is_there) - 1, mask=~is_there))
 
 
-class _NodeReader:
-    """Fetches fields of nodes."""
+@dataclass(frozen=True, slots=True)
+class EntityReader:
+    """Fetches fields of nodes, or of edges."""
 
-    def __init__(self, context: ExecutionContext) -> None:
-        self._context = context
-
-    def fetch_field(self, type_name: str, name: str, at: DenseIds) -> pa.Array | None:
-        """The values of a field; None if objects of the type have no such property."""
-        nodes = self._context.source.get_nodes(type_name)
-        if name == ID_FIELD:
-            return nodes.fetch_ids(at)
-        own = self._context.view.catalog.nodes[type_name].properties
-        return nodes.fetch_values(name, at) if name in own and is_shown(own[name]) else None
-
-
-class _EdgeReader:
-    """Fetches fields of edges."""
-
-    def __init__(self, context: ExecutionContext) -> None:
-        self._context = context
+    context: ExecutionContext
+    is_edge: bool
 
     def fetch_field(self, type_name: str, name: str, at: DenseIds) -> pa.Array | None:
         """The values of a field; None if objects of the type have no such property."""
-        source = self._context.source
-        edges, type_ = source.get_edges(type_name), self._context.view.catalog.edges[type_name]
+        source, catalog = self.context.source, self.context.view.catalog
+        if not self.is_edge:
+            nodes, own = source.get_nodes(type_name), catalog.nodes[type_name].properties
+            if name == ID_FIELD:
+                return nodes.fetch_ids(at)
+            return nodes.fetch_values(name, at) if name in own and is_shown(own[name]) else None
+        edges, type_ = source.get_edges(type_name), catalog.edges[type_name]
         if name == ID_FIELD:
             return edges.fetch_ids(at)
         if name == SOURCE_FIELD:
@@ -135,7 +135,7 @@ def _build_objects(
     lists: pa.ListArray,
     kind: pa.DataType,
     types: tuple[str, ...],
-    reader: _NodeReader | _EdgeReader,
+    reader: EntityReader,
 ) -> pa.ListArray:
     """Lists of objects for lists of the numbers of entities, with their types above them."""
     items, counts = split_lists(lists)
@@ -148,7 +148,7 @@ def _build_structs(
     items: npt.NDArray[np.int64],
     kind: pa.DataType,
     types: tuple[str, ...],
-    reader: _NodeReader | _EdgeReader,
+    reader: EntityReader,
 ) -> pa.StructArray:
     """Objects for the numbers of entities, with their types above them."""
     codes = items >> _NUMBER_BITS

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from omnigraph.execution.batch import Batch
 from omnigraph.execution.execution_context import ExecutionContext
+from omnigraph.execution.operators.graph_projection import GraphProjection
 from omnigraph.execution.operators.group_operator import (
     GroupedRows,
     evaluate_groups,
@@ -33,7 +34,7 @@ _COUNTED = (plans.Aggregate, plans.Having)
 def finish_rows(
     rows: Batch | GroupedRows,
     steps: Sequence[ResultStep],
-    projection: Projection,
+    projection: Projection | GraphProjection,
     context: ExecutionContext,
     *,
     note: RecordStep | None = None,

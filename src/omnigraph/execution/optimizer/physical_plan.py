@@ -12,6 +12,7 @@ from functools import cached_property
 
 from omnigraph.execution.operators.enumerate_operator import EnumerationPlan, EnumerationStep
 from omnigraph.execution.operators.factorize_operator import BlockTrees
+from omnigraph.execution.operators.graph_projection import GraphProjection
 from omnigraph.execution.operators.project_operator import Projection, build_projection
 from omnigraph.execution.optimizer.aggregation_plan import (
     Aggregation,
@@ -83,7 +84,7 @@ class AnalyzedPlan:
     # How many rows of the pattern are enough, if any so many are.
     rows_max: int | None
     columns: tuple[Column, ...]
-    projection: Projection
+    projection: Projection | GraphProjection
     # What the pattern starts from, if not from nothing.
     stage: StageRows | None
     # The pattern, if it is one scan, and the types and text predicates of the whole plan.
@@ -146,7 +147,7 @@ def analyze_plan(plan: ReadPlan, catalog: Catalog) -> AnalyzedPlan:
         needed,
         rows_max,
         columns,
-        build_projection(columns, catalog),
+        GraphProjection(columns) if plan.is_graph else build_projection(columns, catalog),
         leaf if isinstance(leaf, StageRows) else None,
         find_single_scan(plan.root),
         read_types_of(plan.root),

@@ -64,6 +64,8 @@ class ReadBody:
     after: Variable | None = None
     has_total: bool = False
     is_distinct: bool = False
+    # Whether the distinct nodes and edges are returned, instead of rows.
+    is_graph: bool = False
     input: ReadBody | SetOperation | None = None
     limit_span: Span = field(default=NO_SPAN, compare=False)
     offset_span: Span = field(default=NO_SPAN, compare=False)

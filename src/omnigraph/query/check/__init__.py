@@ -28,6 +28,7 @@ that is wrong; nothing is reported about what depends on it.
     check_nearest       what vectors are near to, and by which metric
     check_aggregates    aggregates, and what is computed over them
     check_returns       the items of `return`
+    check_graphs        the items of `return graph`
     check_having        the conditions of `having`
     check_order         the keys of `order`
     check_pages         `after` and `total`

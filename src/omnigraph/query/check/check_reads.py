@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from omnigraph.query import ast, typed_reads
 from omnigraph.query.check.check_context import CheckContext
+from omnigraph.query.check.check_graphs import check_graph
 from omnigraph.query.check.check_having import check_having
 from omnigraph.query.check.check_literals import check_row_count
 from omnigraph.query.check.check_order import check_order
@@ -64,6 +65,8 @@ def check_result(
         items = check_items(context, scope, tuple(projections), is_grouped=is_grouped)
     having = check_having(context, scope, body, items)
     order = check_order(context, scope, body, items)
+    if body.is_graph:
+        check_graph(context, body, items)
     read = typed_reads.Read(
         name="",
         parameters=(),
@@ -77,6 +80,7 @@ def check_result(
         offset=check_row_count(context, "offset", body.offset),
         after=check_after(context, body, order.rank),
         has_total=body.has_total,
+        is_graph=body.is_graph,
         input=start.stage,
     )
     return CheckedRead(read, items)

@@ -214,6 +214,10 @@ def _check_combined(context: CheckContext, operation: ast.SetOperation) -> ReadS
     """Reads whose rows are combined: the columns of all of them."""
     for term in operation.terms:
         refuse_page(context, term)
+    for term in operation.terms:
+        if term.is_graph:
+            message = "reads are combined by their rows, and a graph has none"
+            context.report_error("T121", term.return_span, message, hint="leave 'graph' out")
     checked = [check_read(context, term) for term in operation.terms]
     variable = context.make_stage_name()
     names = [item.name for item in checked[0].items.all]

@@ -122,10 +122,14 @@ def _parse_section(cursor: QueryCursor, stages: Stages, word: str) -> ReadBody:
     is_distinct = cursor.is_at("distinct") and cursor.is_mark_at(1, "{")
     if is_distinct:
         cursor.require_lenient(cursor.advance().span, "'distinct'")
+    is_graph = word == "return" and cursor.is_at("graph") and cursor.is_mark_at(1, "{")
+    if is_graph:
+        cursor.require_lenient(cursor.advance().span, "'graph'")
     return ReadBody(
         stages.clauses,
         _parse_projections(cursor, f"'{word}'"),
         is_distinct=is_distinct,
+        is_graph=is_graph,
         input=stages.input,
         match_span=stages.match_span,
         return_span=cursor.build_span(start),

@@ -126,6 +126,8 @@ def _require_supported(plan: plans.ReadPlan, params: Params) -> None:
 
 
 def _require_supported_objects(plan: plans.ReadPlan) -> None:
+    if plan.is_graph:
+        raise EngineUnsupportedError("spark", "'return graph'")
     for expr in _iter_expressions(plan.root):
         if isinstance(expr, EdgeValue):
             raise EngineUnsupportedError("spark", "an edge as an object")
