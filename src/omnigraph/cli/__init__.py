@@ -18,6 +18,7 @@ before anything is read or written.
     spark_options      the option group that selects an engine and a Spark session
     graph_access       opens the graph of a command; confirmation and interrupts around a write
     pipeline_access    finds the pipeline of a command: in a file, or in a cluster
+    cluster_deployment plans and applies at a server
     local_files        reads and replaces the files that arguments name
     commands           the commands, one module per group
     views              their output, for people and as JSON

@@ -13,6 +13,7 @@ it has a key; no redirect is followed, so a token goes to the address that it be
     proposal_decoding  documents of proposals as data
     remote_feed        change feeds and baselines
     remote_states      how states are named in requests, and what only storage can do
+    served_cluster     plans and applies of a folder at a server
     load_bodies        sources of loads as JSON lines
     record_parameters  lists of records as JSON
     result_columns     columns of results by their Arrow types

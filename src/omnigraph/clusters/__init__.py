@@ -11,6 +11,8 @@ revisions are frozen data.
     blob_bases          where the external blobs of a graph may be
     policy_files        the policy bundles, from their files
     pipeline_files      the pipelines and the providers of their sources, from their files
+    dashboard           panels over stored queries, read from a text and checked
+    dashboard_files     the dashboards, from their files
     query_files         the stored queries of one graph, from its files
     query_registry      the catalogue of stored queries, and queries as JSON Schema
     desired             resources with digests and dependencies

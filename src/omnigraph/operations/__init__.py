@@ -8,6 +8,7 @@ policy of the graph before it reads, writes or shows that something exists.
     graph_writes     mutations, loads, schema changes, and branches
     history_reads    commits, and what they changed
     proposal_actions proposals, from their opening to their merge
-    stored_queries   the stored queries of a graph, and calls of them
+    stored_queries   the stored queries of a graph, calls of them, and dashboards
+    deployments      plans and applies of the cluster, by its own policy
     service_health   that a program is alive, and its versions
 """

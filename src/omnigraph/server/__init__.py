@@ -24,13 +24,14 @@ on when its client goes away; a failure shows no path, token or rule.
     answer_sender         whole answers, and streams
     exchange              a request as handlers see it, and answers
     query_routes          reads
-    stored_query_routes   stored queries
+    stored_query_routes   stored queries and dashboards
     write_routes          writes
     change_routes         changes, exports and baselines
     pipeline_routes       runs of pipelines
     proposal_routes       proposals
     blob_routes           blobs
     agent_routes          agents, by the Model Context Protocol
+    deployment_routes     plans and applies of the cluster
     service_routes        the server itself
     web_routes            the web interface
     request_failures      failures as answers

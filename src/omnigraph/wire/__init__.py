@@ -12,6 +12,7 @@ its model.
     wire_requests   the bodies and query strings of requests
     wire_answers    the bodies of answers
     wire_proposals  bodies of requests and answers about proposals
+    wire_cluster    bodies about dashboards, plans and deployments
     wire_changes    the bodies of answers about changes
     wire_failures   the bodies of failures
     wire_routes     every route as data
