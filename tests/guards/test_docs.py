@@ -68,6 +68,7 @@ SPARK_PAGES = {
     "pipelines-with-dagster.md",
     "pipelines-with-dbt.md",
     "spark-data-source.md",
+    "tutorial-cluster.md",
 }
 FOLLOWED = [
     pytest.param(
