@@ -97,7 +97,11 @@ COMMANDS: Final = (
         "Join small fragments and extend the declared indexes to all rows; no entity changes.",
     ),
     Entry("index", "index_commands", "Work with the indexes that the schema declares."),
-    Entry("embed", "embed_command", "Make the vectors of texts that wait for one, in a graph."),
+    Entry(
+        "embed",
+        "embed_command",
+        "Make the vectors of texts that wait for one, in a graph or in files of records.",
+    ),
     Entry(
         "cleanup",
         "retention_commands",

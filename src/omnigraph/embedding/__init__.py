@@ -9,6 +9,8 @@ for each text. Guarantee: a vector has the requested dimension and length one, o
     provider_embedder     the embedder of a provider that is configured for one graph
     http_embedder         a provider over HTTP, with retries and a deadline
     provider_protocols    what providers are asked over HTTP, and what their answers hold
+    record_files          vectors in files of records, without a graph
+    embed_spec            what is embedded in such files
     text_vectors          the vectors of documents, from the cache or an embedder
     vector_cache          vectors that a provider made before, in a file of the user
     model_identity        which model the vectors of a property are of

@@ -152,9 +152,7 @@ class Resources:
                 reason="not_configured",
                 hint="set OMNIGRAPH_EMBED_PROVIDER and a key, or write with embed 'never'",
             )
-        folder = find_cache_folder(os.environ)
-        cache = None if folder is None else VectorCache(folder / "vectors")
-        return TextVectors(to_batch_embedder(self.environment.embed), cache)
+        return _open_texts(self.environment.embed)
 
     def find_failures(self, texts: list[str], dimension: int) -> dict[int, str]:
         """Why the provider refused texts, by their places; nothing if there is no provider."""
@@ -274,3 +272,14 @@ def _add_commit_listener(publishers: Publishers, listener: Callable[[Snapshot], 
         listener(snapshot)
 
     publishers.on_published = notify
+
+
+def open_environment_texts() -> TextVectors:
+    """The embedder of the environment of the process, with the vectors that it made before."""
+    return _open_texts(ConfiguredEmbedder(os.environ))
+
+
+def _open_texts(embedder: Embedder) -> TextVectors:
+    folder = find_cache_folder(os.environ)
+    cache = None if folder is None else VectorCache(folder / "vectors")
+    return TextVectors(to_batch_embedder(embedder), cache)

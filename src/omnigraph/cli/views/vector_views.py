@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from omnigraph.cli.views.answer_views import JsonObject
 from omnigraph.cli.views.output_streams import align_columns, format_count
 
 if TYPE_CHECKING:
+    from omnigraph.embedding.record_files import FileOutcome
     from omnigraph.engine import EmbedResult, VectorStatus
 
 
@@ -64,3 +66,36 @@ class Vectors:
         )
         if status.reason is not None:
             yield f"the last fill ended early: {status.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedFile:
+    """What became of a file of records."""
+
+    source: Path
+    target: Path
+    dimension: int
+    outcome: FileOutcome
+
+    def to_json(self) -> JsonObject:
+        """The document of `embed` on files."""
+        return {
+            "mode": self.outcome.mode.value,
+            "input": str(self.source),
+            "output": str(self.target),
+            "model": self.outcome.model,
+            "dimension": self.dimension,
+            "records": self.outcome.records,
+            "entities": self.outcome.entities,
+            "embedded": self.outcome.embedded,
+            "kept": self.outcome.kept,
+            "cleaned": self.outcome.cleaned,
+        }
+
+    def to_lines(self) -> Iterable[str]:
+        """The counts and the file."""
+        found = self.outcome
+        done = f"embedded {format_count(found.embedded, 'record')}, kept {found.kept}"
+        if found.mode.value == "clean":
+            done = f"removed {format_count(found.cleaned, 'vector')}"
+        yield f"{done} of {found.entities}: {self.target}"
