@@ -126,7 +126,13 @@ def test_a_page_does_what_it_says(
     bless = request.getfixturevalue("bless")
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
-    for name, value in {"COLUMNS": "100", "NO_COLOR": "1", "OMNIGRAPH_HOME": "home"}.items():
+    for name, value in {
+        "COLUMNS": "100",
+        "NO_COLOR": "1",
+        "OMNIGRAPH_HOME": "home",
+        "OMNIGRAPH_EMBED_PROVIDER": "mock",
+        "OMNIGRAPH_EMBED_MODEL": "demo",
+    }.items():
         monkeypatch.setenv(name, value)
     text = page.read_text()
     reader = Reader()

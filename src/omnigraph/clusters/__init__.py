@@ -8,6 +8,7 @@ revisions are frozen data.
     control_plane       the verbs
     cluster_config      `cluster.yaml` and its files to the desired state, or every problem
     cluster_schema      the sections of `cluster.yaml`
+    embed_rules         whether the vectors of a graph can be made when its config says so
     blob_bases          where the external blobs of a graph may be
     policy_files        the policy bundles, from their files
     pipeline_files      the pipelines and the providers of their sources, from their files

@@ -18,6 +18,7 @@ from omnigraph.clusters.dashboard import Dashboard, decode_dashboard
 from omnigraph.clusters.desired import digest_bytes
 from omnigraph.clusters.query_registry import StoredQuery, compile_named
 from omnigraph.clusters.revision import Revision
+from omnigraph.embedding.embedder import EmbedMode
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.write_results import MutationResult
 from omnigraph.errors import ClusterError
@@ -155,6 +156,11 @@ class Cluster:
             message = f"the ledger does not hold {address}, which graph '{graph_id}' uses"
             raise ClusterError("embedding_provider_profile_missing", message, hint=_HINT)
         return dict(profile)
+
+    def embed_mode(self, graph_id: str) -> EmbedMode:
+        """When writes to a graph get the vectors of their texts."""
+        resource = self._revision.resources[build_address(Kind.GRAPH, graph_id)]
+        return EmbedMode(resource.details.get("embed", EmbedMode.NEVER))
 
     def storage_of(self, graph_id: str) -> Storage:
         """Where a graph is stored."""

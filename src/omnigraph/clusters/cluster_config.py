@@ -52,6 +52,7 @@ from omnigraph.clusters.desired import (
     group_by_graph,
     index_providers,
 )
+from omnigraph.clusters.embed_rules import find_embed_problems
 from omnigraph.clusters.policy_files import PolicyFiles
 from omnigraph.clusters.query_files import KnownQueries, QueryFiles
 from omnigraph.clusters.revision import RevisionContent
@@ -317,6 +318,11 @@ class _ConfigReader:
             details = self._read_graph_details(name, section)
             is_known = self._read_schema(name, section)
             load = self.catalogs[name] = cache(partial(self._load_catalog, name))
+            if section.has_field("embed"):
+                where = section.position_of("embed")
+                mode = section.get_text("embed")
+                for code, message in find_embed_problems(mode, load):
+                    self._add(where, message, code)
             if not is_known:
                 load()
             if (spec := section.values["queries"]) is not None:
@@ -347,6 +353,8 @@ class _ConfigReader:
                 where = section.position_of("embedding_provider")
                 self._add(where, message, "dangling_embedding_provider_reference")
             details["embedding_provider"] = address
+        if (mode := section.find_text("embed")) is not None:
+            details["embed"] = mode
         bases = read_blob_bases(section, self.problems)
         if bases:
             details["external_blob_policy"] = {"mode": "allow", "bases": bases}

@@ -185,6 +185,8 @@ def _build_details(details: Mapping[str, Any]) -> dict[str, Any]:  # Any: YAML
     found: dict[str, Any] = {}
     if (provider := details.get("embedding_provider")) is not None:
         found["embedding_provider"] = provider
+    if (mode := details.get("embed")) is not None:
+        found["embed"] = mode
     if (blobs := details.get("external_blob_policy")) is not None:
         allow = [{"base": base["uri"], "scope": base["scope"]} for base in blobs["bases"]]
         found["external_blobs"] = {"allow": allow}

@@ -69,6 +69,7 @@ GRAPH: Final = SectionSchema(
         FieldSpec("schema", FieldKind.TEXT, "Its schema, a `.pg` file.", True),
         FieldSpec("queries", FieldKind.ANY, "Its stored queries: folders, files, or by name."),
         FieldSpec("embedding_provider", FieldKind.TEXT, "The provider of its vectors."),
+        FieldSpec("embed", FieldKind.TEXT, "When vectors are made: `never`, `write` or `later`."),
         FieldSpec("external_blobs", FieldKind.SECTION, "Which external blobs it may name."),
         FieldSpec("streaming", FieldKind.ANY, "Removed."),
     ),

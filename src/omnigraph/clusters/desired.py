@@ -81,6 +81,8 @@ def compute_composite(
     if (provider := details.get("embedding_provider")) is not None:
         known = providers.get(provider)
         fields += ["embedding_provider", provider, "" if known is None else known.digest]
+    if (mode := details.get("embed")) is not None:
+        fields += ["embed", mode]
     if (blobs := details.get("external_blob_policy")) is not None:
         text = json.dumps(blobs, ensure_ascii=False, separators=(",", ":"))
         fields += ["external_blob_policy", text]

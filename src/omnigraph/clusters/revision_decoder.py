@@ -37,6 +37,7 @@ from omnigraph.clusters.stored_documents import (
     require_text,
     require_texts,
 )
+from omnigraph.embedding.embedder import EmbedMode
 
 _RECORDS: Final = (
     *("resource_statuses", "observations", "approval_records", "recovery_records"),
@@ -175,6 +176,11 @@ def _require_sources(value: object, name: str) -> None:
             raise ValueError(f"{name} is not about providers of sources")
 
 
+def _require_embed_mode(value: object, name: str) -> None:
+    if value not in set(EmbedMode):
+        raise ValueError(f"{name} is not a mode of embedding")
+
+
 def _require_true(value: object, name: str) -> None:
     if value is not True:
         raise ValueError(f"{name} is not true")
@@ -193,6 +199,7 @@ def _require_queries(value: object, name: str) -> None:
 # What a revision may hold of a resource besides its digest.
 _DETAILS: Final[Mapping[str, Callable[[object, str], object]]] = {
     "applies_to": _require_targets,
+    "embed": _require_embed_mode,
     "embedding_provider": require_text,
     "embedding_profile": _require_profile,
     "external_blob_policy": _require_blob_policy,

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.embedding.embedder import BatchEmbedder, Task, Vectors
-from omnigraph.embedding.text_batches import cut_batches
+from omnigraph.embedding.text_batches import BATCH_TEXTS_MAX, cut_batches
 from omnigraph.embedding.vector_cache import Remembered, VectorCache, compute_keys, decode_vectors
 from omnigraph.errors import EmbeddingError
 
@@ -18,6 +18,7 @@ from omnigraph.errors import EmbeddingError
 _NOT_CACHED: Final = frozenset({"mock", "function"})
 # Failures of one text, and not of the provider or its settings.
 _OF_TEXTS: Final = frozenset({"refused", "no_direction", "bad_answer"})
+_TEXTS_AT_ONCE: Final = 4_096
 _Mask = npt.NDArray[np.bool_]
 _NOTHING: Final = Remembered({}, {})
 
@@ -73,7 +74,9 @@ class TextVectors:
             is_asked[list(known.failures)] = False
         places = np.flatnonzero(is_asked)
         asked = [texts[place] for place in places.tolist()]
-        for batch in cut_batches(asked):
+        # What is remembered is written after each request; the rest is cut by its embedder.
+        most = BATCH_TEXTS_MAX if keys else _TEXTS_AT_ONCE
+        for batch in cut_batches(asked, texts_max=most):
             for part, outcome in self._ask(asked, batch, dimension, may_fail=may_fail):
                 here = places[part]
                 if isinstance(outcome, str):

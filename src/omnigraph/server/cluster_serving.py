@@ -158,13 +158,14 @@ def _serve_graph(
         gate = DefaultDeny()
     texts = cluster.stored_texts(name)
     profile = cluster.embedding_profile(name)
-    if own is not None and own.embedding_profile == profile:
+    embed = cluster.embed_mode(name)
+    if own is not None and (own.embedding_profile, own.embed) == (profile, embed):
         served = own
     else:
         environment = (
             None if profile is None else Environment(embed=build_embedder(profile, os.environ))
         )
-        graph = open_on(cluster.storage_of(name), environment=environment)
+        graph = open_on(cluster.storage_of(name), environment=environment, embed=embed)
         served = ServedGraph(
             name,
             uri,
@@ -174,6 +175,7 @@ def _serve_graph(
             is_managed=True,
             is_local=is_local(uri),
             embedding_profile=profile,
+            embed=embed,
         )
     catalog = served.open_unguarded(None).branch().snapshot().view.catalog
     queries = {

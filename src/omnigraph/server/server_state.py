@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from omnigraph.embedding.embedder import EmbedMode
 from omnigraph.engine import Graph
 from omnigraph.errors import PolicyDeniedError
 from omnigraph.lang.quoting import sanitize_text
@@ -116,6 +117,7 @@ class ServedGraph:
     # The bundle that its gate was compiled from, and the provider that its graph was opened with.
     policy_digest: str | None = None
     embedding_profile: Mapping[str, str] | None = None
+    embed: EmbedMode = EmbedMode.NEVER
     # One export at a time reads all of it.
     export_slot: threading.Lock = field(default_factory=threading.Lock)
     # Whether its newest commit is found without a network.
