@@ -23,6 +23,7 @@ from omnigraph.engine.load_dispatch import (
     EmbedModeName,
     LoadEngineName,
     LoadModeName,
+    MissingName,
     OnErrorName,
 )
 from omnigraph.engine.proposals import ProposalListing
@@ -137,6 +138,7 @@ class AsyncBranch(AsyncHandle[Branch], of=Branch):
         source: AnySource,
         *,
         mode: LoadModeName,
+        missing: MissingName = "insert",
         type: str | None = None,
         dialect: DialectName = "strict",
         if_commit: Commit | str | None = None,

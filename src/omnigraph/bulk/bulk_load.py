@@ -45,6 +45,7 @@ from omnigraph.bulk.splits import (
     GraphLocation,
     InputSplit,
     LoadJob,
+    RowTerms,
     compute_parts,
     get_stores,
 )
@@ -93,7 +94,7 @@ class BulkOptions:
     mode: LoadMode
     is_quarantine: bool = False
     rejects: str | None = None
-    now: int | None = None
+    terms: RowTerms | None = None
 
 
 class BulkLoad:
@@ -120,10 +121,9 @@ class BulkLoad:
         self._replaced: set[tuple[TypeKey, int, int]] = set()
         self._judged: list[RejectedRow] = []
         self._raws: dict[tuple[int, int], RawRecord] = {}
-        self.rejected = 0
         self.rejects: str | None = None
         self.deleted: Mapping[str, int] = {}
-        self._writes_all = False
+        self.rejected, self._writes_all = 0, False
 
     @property
     def digest(self) -> str | None:
@@ -247,10 +247,10 @@ class BulkLoad:
             may_mark=self._source.locate is not None,
             after_sweep=self._sweeps.find_newest(),
             skips_unchanged=self._source.skips_unchanged and not self._writes_all,
-            now=self._terms.now,
+            terms=self._terms.terms or RowTerms(),
         )
-        written = (piece for piece in self._pieces if not piece.is_deletion)
-        units = tuple(InputSplit(job, number, piece) for number, piece in enumerate(written))
+        written = enumerate(piece for piece in self._pieces if not piece.is_deletion)
+        units = tuple(InputSplit(job, *each) for each in written)
         if wrong := check_headers(units):
             self._load = StagedLoad(job, *zip(*wrong, strict=True))
             return

@@ -23,7 +23,12 @@ from omnigraph.writers.graph_change import NO_IDS, TypeChange, WriteMode
 from omnigraph.writers.inputs.input_rows import AbsentColumns
 from omnigraph.writers.inputs.required_values import iter_required_columns
 from omnigraph.writers.inputs.row_sink import RowNumbers
-from omnigraph.writers.key_violations import ID_MISMATCH, build_id_mismatch, build_unusable_key
+from omnigraph.writers.key_violations import (
+    ID_MISMATCH,
+    build_id_mismatch,
+    build_missing_entity,
+    build_unusable_key,
+)
 from omnigraph.writers.load_records import fill_ids, replace_ids
 from omnigraph.writers.validate.findings import (
     RULES,
@@ -94,6 +99,17 @@ class RowChecks:
             )
             self._add_problems(is_unfit, found.numbers, partial(_return_violation, violation))
         rows, numbers = _without_rows(found.rows, found.numbers, is_bad)
+        return IdentifiedRows(rows, numbers, found.is_fresh)
+
+    def reject_missing(self, found: IdentifiedRows, is_there: pa.Array) -> IdentifiedRows:
+        """The rows of entities that exist; the others are reported."""
+        ids, is_missing = found.rows[ID_COLUMN], ~np.asarray(is_there)
+        self._add_problems(
+            is_missing,
+            found.numbers,
+            lambda row: build_missing_entity(self.type_.name, ids[row].as_py(), place=None),
+        )
+        rows, numbers = _without_rows(found.rows, found.numbers, is_missing)
         return IdentifiedRows(rows, numbers, found.is_fresh)
 
     def filter_valid(self, found: IdentifiedRows) -> IdentifiedRows:

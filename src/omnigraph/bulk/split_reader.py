@@ -71,7 +71,7 @@ class SplitSink(RowSink):
             type=unit.file_range.type,
             is_patch=mode.keeps_entities,
             patches_records=mode is LoadMode.PATCH,
-            now=unit.job.now,
+            now=unit.job.terms.now,
         )
         super().__init__(accepted, options)
         self.shown_max = unit.job.problems_max

@@ -42,7 +42,7 @@ from omnigraph.versioning.schema_store import StoredSchema
 from omnigraph.writers.committed_values import read_values, with_committed_values
 from omnigraph.writers.default_values import DefaultValues
 from omnigraph.writers.graph_change import AbsentRows, combine_column
-from omnigraph.writers.inputs.input_rows import AbsentColumns
+from omnigraph.writers.inputs.input_rows import AbsentColumns, Missing
 from omnigraph.writers.inputs.row_sink import RowNumbers
 from omnigraph.writers.validate.reference_rule import ends_of
 from omnigraph.writers.validate.unique_groups import UniqueGroup, groups_of
@@ -208,13 +208,28 @@ class _TypeWriter:
             is_kept = ~np.isin(numbers, self._left_out)
             rows, numbers = rows.filter(pa.array(is_kept)), numbers[is_kept]
         is_patch = self._unit.job.mode.keeps_entities
-        found = self.checks.identify_rows(rows, numbers, absent)
+        found = self._leave_out_missing(self.checks.identify_rows(rows, numbers, absent))
         for each in self._fill_committed_values(found, absent) if is_patch and absent else (found,):
             ready = self.checks.filter_valid(each)
             if is_patch and self._unit.job.skips_unchanged:
                 ready = self._drop_unchanged(ready)
             if ready.rows.num_rows:
                 self._stage_rows(ready)
+
+    def _leave_out_missing(self, found: IdentifiedRows) -> IdentifiedRows:
+        """The rows of entities that exist, if the load patches no others; these may be errors."""
+        missing = self._unit.job.terms.missing
+        if missing is Missing.INSERT:
+            return found
+        # Another version of the table may have other entities.
+        self.keeps = True
+        ids = combine_column(found.rows[ID_COLUMN])
+        known = self._stores.tables.open(self._pin).find(ID_COLUMN, ids, columns=[ID_COLUMN])
+        is_there = pc.is_in(ids, value_set=combine_column(known[ID_COLUMN]))
+        if missing is Missing.ERROR:
+            return self.checks.reject_missing(found, is_there)
+        kept = np.asarray(is_there)
+        return IdentifiedRows(found.rows.filter(is_there), found.numbers[kept], found.is_fresh)
 
     @property
     def _pin(self) -> Pin:
@@ -243,7 +258,7 @@ class _TypeWriter:
         self, unfit: list[tuple[pa.Array, str]], rows: pa.Table, absent: AbsentRows
     ) -> pa.Table:
         """Rows with the defaults of what new ones lack; the ids of those without one are noted."""
-        defaults = DefaultValues.from_type(self._type, self._shape, self._unit.job.now)
+        defaults = DefaultValues.from_type(self._type, self._shape, self._unit.job.terms.now)
         return defaults.fill_rows(
             rows,
             absent,

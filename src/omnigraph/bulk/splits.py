@@ -24,6 +24,7 @@ from omnigraph.storage.tables.pins import Pin
 from omnigraph.storage.tables.table_reader import Table
 from omnigraph.versioning.schema_store import Schemas, StoredSchema
 from omnigraph.writers.inputs.csv_ranges import CsvRange, cut_csv
+from omnigraph.writers.inputs.input_rows import Missing
 from omnigraph.writers.load_records import LoadMode
 
 # Smaller units cost more starts; larger ones more memory, and leave cores idle at the end.
@@ -100,6 +101,14 @@ class GraphLocation:
 
 
 @dataclass(frozen=True, slots=True)
+class RowTerms:
+    """The time of a load in milliseconds, for defaults, and what a patch does with new ids."""
+
+    now: int | None = None
+    missing: Missing = Missing.INSERT
+
+
+@dataclass(frozen=True, slots=True)
 class LoadJob:
     """What every unit of a load needs to know: the graph, its schema and pins, and the terms.
 
@@ -107,8 +116,7 @@ class LoadJob:
     they cut hashes, and `problems_max` is how many bad records each of them lists one by one. With
     `may_mark`, rows may say why they cannot be written, and of which records they were made.
     `after_sweep` is the newest sweep of a collector before the first unit began. With
-    `skips_unchanged`, rows that are committed as they are do not count as written. `now` is the
-    time of the load in milliseconds, for defaults.
+    `skips_unchanged`, rows that are committed as they are do not count as written.
     """
 
     location: GraphLocation
@@ -121,7 +129,7 @@ class LoadJob:
     may_mark: bool = False
     after_sweep: int = 0
     skips_unchanged: bool = False
-    now: int | None = None
+    terms: RowTerms = RowTerms()
 
 
 @dataclass(frozen=True, slots=True)

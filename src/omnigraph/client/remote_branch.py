@@ -39,6 +39,7 @@ from omnigraph.engine.load_dispatch import (
     EmbedModeName,
     LoadEngineName,
     LoadModeName,
+    MissingName,
     OnErrorName,
 )
 from omnigraph.engine.read_requests import (
@@ -237,6 +238,7 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
         source: AnySource,
         *,
         mode: LoadModeName,
+        missing: MissingName = "insert",
         type: str | None = None,  # noqa: A002
         dialect: DialectName = "strict",
         if_commit: Commit | str | None = None,
@@ -253,6 +255,8 @@ class RemoteBranch(RemoteHandle, Branch):  # type: ignore[override]  # see Remot
         """Write entities in one commit or none: the source is sent as JSON lines."""
         if engine == "spark" or on_error != "fail" or rejects is not None:
             self._refuse("a load on Spark, or one that leaves records out,")
+        if missing != "insert":
+            self._refuse("a load that skips or refuses ids that do not exist")
         self._refuse_embed(embed)
         body = read_body(source, url=self.transport.url)
         fields: dict[str, object] = {

@@ -63,6 +63,7 @@ from omnigraph.engine.load_dispatch import (
     DialectName,
     LoadEngineName,
     LoadModeName,
+    MissingName,
     OnErrorName,
 )
 from omnigraph.engine.optimize import IndexBuildResult, OptimizeResult
@@ -115,6 +116,7 @@ __all__ = [
     "LoadResult",
     "MergePlan",
     "MergeResult",
+    "MissingName",
     "MutationResult",
     "OnErrorName",
     "OptimizeResult",

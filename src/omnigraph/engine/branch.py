@@ -27,6 +27,7 @@ from omnigraph.engine.load_dispatch import (
     LoadEngineName,
     LoadModeName,
     LoadRequest,
+    MissingName,
     OnError,
     OnErrorName,
     build_input_options,
@@ -115,6 +116,7 @@ class Branch(BranchReads, BranchMerges, BranchMaintenance):
         source: AnySource,
         *,
         mode: LoadModeName,
+        missing: MissingName = "insert",
         type: str | None = None,  # noqa: A002
         dialect: DialectName = "strict",
         if_commit: Commit | str | None = None,
@@ -136,9 +138,9 @@ class Branch(BranchReads, BranchMerges, BranchMaintenance):
 
         `mode` is `append` (an existing id is refused), `merge` (its entity is replaced, but keeps
         what a table has no column for, or a plain record no member), `patch` (what a record does
-        not mention stays) or `overwrite` (a type that occurs keeps only what is loaded). A call
-        repeated with its `key` answers with the commit of the first one, if that is among the
-        newest 1,000 of this branch; commits made before it was created do not count.
+        not mention stays; `missing` is for new ids: `insert`, `skip` or `error`) or `overwrite` (a
+        type that occurs keeps only what is loaded). A call repeated with its `key` answers with the
+        commit of the first one, if that is among the newest 1,000 of this branch.
 
         `engine` is `local`, `spark`, or `auto`, which leaves large files to Spark. With `on_error`
         `quarantine`, records that cannot be written are left out; `rejects` is a folder for a
@@ -150,7 +152,7 @@ class Branch(BranchReads, BranchMerges, BranchMaintenance):
         """
         request = LoadRequest(
             mode=arguments.parse_choice(LoadMode, "mode", mode),
-            options=build_input_options(mode, dialect, type, progress),
+            options=build_input_options(mode, dialect, type, progress, missing),
             engine=arguments.parse_choice(LoadEngine, "engine", engine),
             on_error=arguments.parse_choice(OnError, "on_error", on_error),
             rejects=None if rejects is None else arguments.require_address(rejects),

@@ -21,7 +21,7 @@ from omnigraph.bulk.bulk_sources import (
     JsonLinesSource,
     TableSource,
 )
-from omnigraph.bulk.splits import GraphLocation, Stores, build_input_error
+from omnigraph.bulk.splits import GraphLocation, RowTerms, Stores, build_input_error
 from omnigraph.bulk.task_runner import LocalRunner, Runner, StageProgress
 from omnigraph.embedding.embedder import EmbedMode
 from omnigraph.engine import arguments
@@ -40,6 +40,7 @@ from omnigraph.storage.objects.source_files import S3, list_source_files
 from omnigraph.versioning import Stream, Transaction
 from omnigraph.writers.inputs import Dialect, InputOptions, InputSource, Progress, Text
 from omnigraph.writers.inputs.input_reader import find_table_reader
+from omnigraph.writers.inputs.input_rows import Missing
 from omnigraph.writers.inputs.record_tables import (
     WrongColumnError,
     build_column_table,
@@ -69,6 +70,7 @@ AnySource: TypeAlias = InputSource | BulkSource
 LoadModeName: TypeAlias = Literal["append", "merge", "patch", "overwrite"]
 LoadEngineName: TypeAlias = Literal["auto", "local", "spark"]
 OnErrorName: TypeAlias = Literal["fail", "quarantine"]
+MissingName: TypeAlias = Literal["insert", "skip", "error"]
 DialectName: TypeAlias = Literal["strict", "compatible"]
 EmbedModeName: TypeAlias = Literal["never", "write", "later"]
 
@@ -108,15 +110,22 @@ class LoadRequest:
 
 
 def build_input_options(
-    mode: str, dialect: str, type_name: str | None, progress: Progress | None
+    mode: str, dialect: str, type_name: str | None, progress: Progress | None, missing: str
 ) -> InputOptions:
     """How the input of a load is read, as a caller says it."""
+    if missing != Missing.INSERT.value and mode != LoadMode.PATCH.value:
+        raise InvalidArgumentError(
+            "missing",
+            f"a load with mode '{mode}' inserts entities: leave it out",
+            hint="with mode 'patch', 'skip' and 'error' are for ids that do not exist",
+        )
     return InputOptions(
         dialect=arguments.parse_choice(Dialect, "dialect", dialect),
         type=arguments.require_optional_text("type", type_name),
         progress=progress,
         is_patch=mode in (LoadMode.MERGE.value, LoadMode.PATCH.value),
         patches_records=mode == LoadMode.PATCH.value,
+        missing=arguments.parse_choice(Missing, "missing", missing),
     )
 
 
@@ -146,7 +155,8 @@ def load_source(
     runner = _create_runner(request, resources, source)
     place = _build_graph_location(resources)
     is_quarantine = request.on_error is OnError.QUARANTINE
-    bulk_terms = BulkOptions(request.mode, is_quarantine, request.rejects, request.options.now)
+    row_terms = RowTerms(request.options.now, request.options.missing)
+    bulk_terms = BulkOptions(request.mode, is_quarantine, request.rejects, row_terms)
     load = BulkLoad(place, bulk, terms=bulk_terms, runner=runner, keys=resources.keys)
     operation = BulkLoadOperation(load, request.mode)
     try:

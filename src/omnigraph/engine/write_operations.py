@@ -39,7 +39,9 @@ from omnigraph.rows.view import View
 from omnigraph.schema.accepted_schema import TypeKind
 from omnigraph.schema.migration import MigrationPlan, PlanDialect, plan_migration
 from omnigraph.versioning import Transaction
+from omnigraph.versioning.footprint import unite_footprints
 from omnigraph.writers.inputs import InputOptions, InputSource, Text, read_input
+from omnigraph.writers.inputs.input_rows import Missing
 from omnigraph.writers.inputs.parameter_records import (
     build_missing_error,
     read_parameter_records,
@@ -48,6 +50,7 @@ from omnigraph.writers.load_records import LoadChange, LoadMode, build_load_chan
 from omnigraph.writers.mutate import MutationChange, run_mutation
 from omnigraph.writers.pattern_rows import PatternReads
 from omnigraph.writers.prepare import Request, prepare_transaction
+from omnigraph.writers.present_entities import select_present
 from omnigraph.writers.row_staging import RowStaging
 from omnigraph.writers.schema_migration import Migration, SchemaText, build_migration
 
@@ -84,12 +87,14 @@ class LoadOperation:
         self._options = options
         self._staging = RowStaging(resources.storage.tables)
         self._read: _LoadedRows | None = None
+        # The rows of entities that exist, if a patch has no others.
+        self._present: LoadChange | None = None
 
     @property
     def loaded(self) -> LoadChange:
         """What the source holds, once it is prepared."""
         assert self._read is not None, "a load is asked for after its preparation"
-        return self._read.loaded
+        return self._present or self._read.loaded
 
     @property
     def may_repeat(self) -> bool:
@@ -102,9 +107,12 @@ class LoadOperation:
 
     def prepare(self, view: View, request: Request) -> Transaction:
         """The load on a view; an empty one is a commit too."""
-        change = self._read_rows(view).change
-        keys = self._resources.keys
-        request = replace(request, vectors=self.fill)
+        loaded, keys = self._read_rows(view), self._resources.keys
+        change, request = loaded.change, replace(request, vectors=self.fill)
+        if self._options.missing is not Missing.INSERT:
+            found = select_present(loaded, view, keys, missing=self._options.missing)
+            self._present, change = found.loaded, found.loaded.change
+            request = replace(request, reads=unite_footprints([request.reads, found.reads]))
         return prepare_transaction(change, view, keys, staging=self._staging, request=request)
 
     def abandon(self) -> None:

@@ -10,6 +10,9 @@ that breaks a rule of the schema is refused with its violations, and leaves no r
     mutate             the statements of a query as a change
     assignments        the constants of a statement as property values
     computed_values    values that a statement computes from rows, as columns
+    default_values     what new entities get that are given no value of a property
+    filled_columns     the same for entities that exist, when a schema changes
+    present_entities   patches of entities that exist, and of no others
     value_faults       where an assigned expression has no value
     pattern_rows       the rows of a pattern on the image at the start of a statement
     pattern_writes     what actions write for those rows, column by column

@@ -15,6 +15,7 @@ from omnigraph.schema.catalog import EdgeType, NodeType
 
 ID_MISMATCH: Final = "does not match its canonical @key id '{new}'"
 ID_AMBIGUOUS: Final = "is ambiguous: it names two entities"
+MISSING_HINT: Final = "load it with missing 'insert' to make it, or 'skip' to leave it out"
 OWN_ID_HINT: Final = "give every record an id of its own, or none"
 
 
@@ -68,6 +69,17 @@ def build_duplicate_key(
         entity_id=row[0][0].as_py(),
         place=place,
         earlier=earlier,
+    )
+
+
+def build_missing_entity(type_name: str, entity_id: str, *, place: str | None) -> Violation:
+    """A record of a patch whose entity does not exist."""
+    return Violation(
+        "id",
+        f"{type_name} '{sanitize_text(entity_id)}' does not exist",
+        type_name=type_name,
+        entity_id=entity_id,
+        place=place,
     )
 
 

@@ -68,3 +68,17 @@ def test_options_about_spark_need_spark(tmp_path: Path) -> None:
     ran = CliRunner().invoke(app, ["load", "--data", path, "--mode", "append", *asked, graph])
     assert ran.exit_code == 2
     assert "need --engine spark" in ran.output
+
+
+def test_a_patch_leaves_out_who_does_not_exist(tmp_path: Path) -> None:
+    graph, _ = prepared(tmp_path)
+    path = tmp_path / "ada.jsonl"
+    path.write_text('{"type": "Person", "data": {"name": "ada", "age": 36}}\n')
+    load = ["load", "--data", str(path), "--json", graph]
+    skipped = CliRunner().invoke(app, [*load, "--mode", "patch", "--missing", "skip"])
+    assert json.loads(skipped.stdout)["nodes"] == []
+    refused = CliRunner().invoke(app, [*load, "--mode", "patch", "--missing", "error"])
+    assert refused.exit_code == 1
+    assert "Person 'ada' does not exist" in refused.stdout
+    elsewhere = CliRunner().invoke(app, [*load, "--mode", "merge", "--missing", "skip"])
+    assert elsewhere.exit_code != 0

@@ -53,6 +53,14 @@ class LoadMode(StrEnum):
     PATCH = "patch"
 
 
+class Missing(StrEnum):
+    """What a patch does with entities that do not exist."""
+
+    INSERT = "insert"
+    SKIP = "skip"
+    ERROR = "error"
+
+
 class InputDialect(StrEnum):
     """How JSON input is read."""
 
@@ -106,6 +114,14 @@ class LoadInput:
             help="The type of the rows of a table file, or of records that do not name theirs.",
         ),
     ] = None
+    missing: Annotated[
+        Missing,
+        typer.Option(
+            "--missing",
+            help="What --mode patch does with entities that do not exist: insert them if they are"
+            " complete, skip them, or fail with an error.",
+        ),
+    ] = Missing.INSERT
     dialect: Annotated[
         InputDialect,
         typer.Option("--dialect", help="strict: one entity per line. compatible: any JSON."),
@@ -192,7 +208,7 @@ def load(  # noqa: PLR0913 — one group of options for each concern
     if data.path == "-":
         fail("standard input is not read", hint="write the data to a file and name that")
     _require_strict(data, running, spark)
-    _require_plain(target, running, spark)
+    _require_plain(data, target, running, spark)
     if is_dry_run and (target.base is not None or target.title is not None):
         raise typer.BadParameter("--dry-run creates no branch: leave --from and --propose out")
     if not is_dry_run:
@@ -217,12 +233,16 @@ def load(  # noqa: PLR0913 — one group of options for each concern
     show(Loaded(address, result, target.base, is_created), is_json=is_json)
 
 
-def _require_plain(target: WriteTarget, running: LoadExecution, spark: SparkTarget) -> None:
+def _require_plain(
+    data: LoadInput, target: WriteTarget, running: LoadExecution, spark: SparkTarget
+) -> None:
     """Refuse options about tasks where there are none."""
     if spark.is_given and running.engine is LoadEngine.LOCAL:
         raise typer.BadParameter("options about Spark need --engine spark")
     if target.title is not None and (spark.is_given or running != LoadExecution()):
         raise typer.BadParameter("--propose loads in this process: leave out what is about tasks")
+    if target.title is not None and data.missing is not Missing.INSERT:
+        raise typer.BadParameter("--propose takes no --missing")
 
 
 def _propose(
@@ -290,6 +310,7 @@ def _load_branch(
         return branch.load(
             source,
             mode=data.mode.value,
+            missing=data.missing.value,
             type=data.type_name,
             dialect=data.dialect.value,
             if_commit=target.expected,

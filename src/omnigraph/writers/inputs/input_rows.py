@@ -30,13 +30,22 @@ class Dialect(Enum):
     COMPATIBLE = "compatible"
 
 
+class Missing(Enum):
+    """What a patch does with entities that do not exist."""
+
+    INSERT = "insert"
+    SKIP = "skip"
+    ERROR = "error"
+
+
 @dataclass(frozen=True, slots=True)
 class InputOptions:
     """How to read an input; `type` names the node or edge type of a table or frame.
 
     With `is_patch`, a table may lack any column that is not needed to identify its rows: the load
     leaves the committed values of such columns as they are. With `patches_records`, this is so for
-    the members of records that name their type, too.
+    the members of records that name their type, too, and `missing` says what becomes of entities
+    that do not exist.
     """
 
     dialect: Dialect = Dialect.STRICT
@@ -44,6 +53,7 @@ class InputOptions:
     progress: Progress | None = None
     is_patch: bool = False
     patches_records: bool = False
+    missing: Missing = Missing.INSERT
     # The time of the load in milliseconds, which defaults may read.
     now: int | None = None
 
