@@ -8,6 +8,7 @@ from collections import Counter
 from contextlib import nullcontext
 from typing import Final, assert_never
 
+from fuzz.guards import write_limits
 from fuzz.lives import Delete, Life, Load, Maintain, Step
 from fuzz.reads import Ask
 from fuzz.small_bounds import small_bounds
@@ -17,12 +18,18 @@ from logic.arms import MAIN, Request, Session
 from logic.case import Dialect, LoadMode
 from logic.compare import canonical_row, rows_problem
 from logic.embedded_arm import EmbeddedArm, EmbeddedSession
+from logic.guarded_arm import is_comparable, open_limited, without_rows
 from logic.model_arms import ARMS as MODEL_ARMS
+from logic.model_arms import ModelSession
+from model.expressions import is_seen
 from omnigraph.errors import CompileError, OmnigraphError
 from omnigraph.lang.lexer import Mode
+from omnigraph.query.row_limits import compile_guards
+from omnigraph.schema import load_catalog
 
 Counts = Counter[str]
 
+CATALOG: Final = load_catalog(SCHEMA)
 # The pages of a query that are compared: rows with ties are on the first of them.
 PAGES_MAX: Final = 6
 
@@ -104,7 +111,7 @@ def check(life: Life) -> Counts:
     return counted
 
 
-def _check_step(step: Step, model: Session, engine: EmbeddedSession, counted: Counts) -> None:
+def _check_step(step: Step, model: ModelSession, engine: EmbeddedSession, counted: Counts) -> None:
     match step:
         case Load(lines):
             for session in (model, engine):
@@ -131,7 +138,7 @@ def _maintain(engine: EmbeddedSession, verb: str) -> None:
             engine.graph.branch().optimize()
 
 
-def _ask(ask: Ask, model: Session, engine: Session, counted: Counts) -> None:
+def _ask(ask: Ask, model: ModelSession, engine: EmbeddedSession, counted: Counts) -> None:
     request = Request(params=ask.params)
     expected = _answer(model, ask.text, request)
     if isinstance(expected, CompileError):
@@ -150,8 +157,28 @@ def _ask(ask: Ask, model: Session, engine: Session, counted: Counts) -> None:
     counted["empty"] += not expected.rows
     if problem := _problem(ask, model, expected, found):
         raise Difference(problem)
+    if is_comparable(ask.text, request):
+        _compare_guarded(ask, model, engine, counted)
     if ask.paged is not None:
         _compare_pages(ask.paged, ask, model, engine, counted)
+
+
+def _compare_guarded(
+    ask: Ask, model: ModelSession, engine: EmbeddedSession, counted: Counts
+) -> None:
+    """The same query of a reader who does not see some nodes: they are not there for him."""
+    limits, request = write_limits(ask.text), Request(params=ask.params)
+    guards = compile_guards(limits, CATALOG)
+    found = engine.answer(open_limited(engine.graph, limits), ask.text, request)
+    with without_rows(model, MAIN, lambda node: is_seen(node, guards, {})):
+        expected = _answer(model, ask.text, request)
+        if isinstance(expected, OmnigraphError) or isinstance(found, OmnigraphError):
+            if type(expected) is not type(found):
+                raise Difference(f"under {limits}: {expected!r}, the engine: {found!r}")
+            return
+        counted["guarded"] += 1
+        if problem := _problem(ask, model, expected, found.rows):
+            raise Difference(f"under {limits}: {problem}")
 
 
 def _compare_pages(text: str, ask: Ask, model: Session, engine: Session, counted: Counts) -> None:

@@ -30,6 +30,7 @@ def test_random_queries_on_random_graphs_have_the_answers_of_the_model() -> None
     assert counted["empty"] < 0.75 * counted["Ask"]
     assert [name for name in FEATURES if not counted[name]] == []
     assert counted["pages"] > EXAMPLES // 6
+    assert counted["guarded"] > counted["Ask"] // 2
 
 
 def test_a_failing_life_is_shortened_to_what_fails() -> None:

@@ -7,7 +7,7 @@ on all rows, as on other arms.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,6 +18,7 @@ from logic.arms import Request
 from logic.embedded_arm import READERS, EmbeddedArm, EmbeddedSession, Read, is_alike
 from logic.model_arms import ModelSession
 from model import ModelGraph
+from model.expressions import Entity
 from model.guards import hide
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.read_requests import ReadEngine
@@ -123,7 +124,7 @@ class GuardedSession(EmbeddedSession):
 
     def query(self, text: str, request: Request) -> RowsAnswer:
         """Run the one read of a text, with and without guards."""
-        if _is_comparable(text, request):
+        if is_comparable(text, request):
             self._compare(text, request)
         return super().query(text, request)
 
@@ -153,7 +154,9 @@ class GuardedSession(EmbeddedSession):
         compared = self._arm.compared
         graphs = [self.graph] if self._arm.engine == "spark" else [self.graph, *self._readers]
         for name, graph in zip(("auto", *READERS), graphs, strict=False):
-            found = self.answer(_hide(graph, hidden), text, request, engine=self._arm.engine)
+            found = self.answer(
+                open_limited(graph, limits_of(hidden)), text, request, engine=self._arm.engine
+            )
             if isinstance(found, EngineUnsupportedError):
                 compared.unsupported += 1
                 continue
@@ -185,12 +188,12 @@ class _NotDeletableError(Exception):
     """A schema whose constraints keep the hidden nodes from being deleted."""
 
 
-def _hide(graph: Graph, hidden: Hidden) -> Graph:
-    gate = HidingGate(limits_of(hidden))
-    return Graph(graph.branch().session.guard_by(gate))
+def open_limited(graph: Graph, limits: RowLimits) -> Graph:
+    """A graph for a reader who sees some rows."""
+    return Graph(graph.branch().session.guard_by(HidingGate(limits)))
 
 
-def _is_comparable(text: str, request: Request) -> bool:
+def is_comparable(text: str, request: Request) -> bool:
     """Whether no answer depends on other rows: the statistics of a text index, and cursors, do."""
     page = re.search(r"after \$(\w+)", text)
     has_cursor = page is not None and (request.params or {}).get(page[1]) is not None
@@ -215,12 +218,30 @@ class GuardedModelArm:
         return GuardedModelSession(graph, rewrite, mode=mode)
 
 
+@contextmanager
+def without_rows(
+    session: ModelSession, branch: str, is_left: Callable[[Entity], bool]
+) -> Iterator[None]:
+    """A session of the model while only some nodes, and the edges between them, are there."""
+    branches, session._branches = session._branches, session._branches.copy()
+
+    def delete(graph: ModelGraph) -> None:
+        found = hide(graph, is_left)
+        graph.nodes, graph.edges = found.nodes, found.edges
+
+    try:
+        session._branches.write(branch, delete)
+        yield
+    finally:
+        session._branches = branches
+
+
 class GuardedModelSession(ModelSession):
     """A graph in memory, whose reads are compared in the same way."""
 
     def query(self, text: str, request: Request) -> RowsAnswer:
         """Run the one read of a text, with and without guards."""
-        if _is_comparable(text, request):
+        if is_comparable(text, request):
             self._compare(text, request)
         return super().query(text, request)
 
@@ -231,17 +252,12 @@ class GuardedModelSession(ModelSession):
             return
         ids = {name: list(table) for name, table in graph.nodes.items() if name.isidentifier()}
         hidden = choose_hidden(ids)
-        branches, self._branches = self._branches, self._branches.copy()
 
-        def delete(left: ModelGraph) -> None:
-            found = hide(left, lambda node: node["@id"] not in hidden.get(node["@type"], ()))
-            left.nodes, left.edges = found.nodes, found.edges
+        def is_left(node: Entity) -> bool:
+            return node["@id"] not in hidden.get(node["@type"], ())
 
-        try:
-            self._branches.write(request.branch, delete)
+        with without_rows(self, request.branch, is_left):
             expected = self._answer(text, request)
-        finally:
-            self._branches = branches
         guards = compile_guards(limits_of(hidden), graph.catalog)
         rewriting, self._rewriting = self._rewriting, partial(_rewrite_guarded, guards)
         try:
