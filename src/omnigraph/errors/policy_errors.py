@@ -31,6 +31,8 @@ class RowsGuardedError(PolicyDeniedError):
     `types` are their names.
     """
 
+    code = "rows_guarded"
+
     def __init__(
         self,
         message: str,

@@ -11,6 +11,7 @@ from omnigraph.schema.property_types import EnumType
 
 if TYPE_CHECKING:
     from omnigraph.engine import Graph
+    from omnigraph.engine.snapshot import EntityKind
 
 JsonObject = dict[str, Any]  # Any: a JSON document
 _DESCRIPTION: Final = "description"
@@ -22,17 +23,20 @@ def list_types(graph: Graph, *, branch: str | None, snapshot: str | None) -> Jso
     return {
         "graph_commit_id": state.at.commit,
         "types": [
-            _describe_type(found, state.at.pins[str(key)].rows)
-            for key, found in state.list_readable_types()
+            _describe_type(found, state.count(found.name, _kind_of(found)))
+            for _, found in state.list_readable_types()
         ],
     }
 
 
+def _kind_of(found: NodeType | EdgeType) -> EntityKind:
+    return "edge" if isinstance(found, EdgeType) else "node"
+
+
 def _describe_type(found: NodeType | EdgeType, count: int) -> JsonObject:
-    is_edge = isinstance(found, EdgeType)
     ends = {"source": found.source, "target": found.target} if isinstance(found, EdgeType) else {}
     return {
-        "kind": "edge" if is_edge else "node",
+        "kind": _kind_of(found),
         "name": found.name,
         "entity_count": count,
         **({} if found.key is None else {"key": list(found.key)}),
