@@ -48,6 +48,7 @@ def boot_graph(
         from omnigraph.policy.decisions import load_policy  # noqa: PLC0415 — cedarpy is optional
 
         gate = load_policy(policy, graph=name)
+        gate.check_schema(graph.branch().snapshot().catalog)
     served = ServedGraph(
         graph_id=name,
         uri=graph.uri,

@@ -15,11 +15,13 @@ import omnigraph
 from omnigraph.cli.app import app
 from omnigraph.clusters.applied_cluster import open_cluster
 from omnigraph.clusters.control_plane import ControlPlane
+from omnigraph.errors import PolicyInvalidError
 from omnigraph.policy.decisions import Policy
 from omnigraph.policy.grants import list_grants
 from omnigraph.policy.policy_bundle import parse_bundle
+from omnigraph.server.server_boot import boot_graph
 from omnigraph.wire.wire_routes import ROUTES
-from served import RunningServer, apply_cluster, serve_cluster
+from served import RunningServer, apply_cluster, make_tokens, serve_cluster
 from unit.server.test_agent_routes import visit
 
 SCHEMA = """
@@ -220,6 +222,20 @@ def test_a_condition_that_does_not_fit_the_schema_fails_the_plan(tmp_path: Path)
     found = plane.validate()
     assert not found.is_ok
     assert any("Company has no property 'publik'" in str(each) for each in found.findings)
+
+
+def test_a_server_of_one_graph_refuses_a_policy_that_does_not_fit_it(tmp_path: Path) -> None:
+    omnigraph.create(tmp_path / "g.omni", schema=SCHEMA, durable=False).close()
+    path = tmp_path / "rows.yaml"
+    path.write_text(RULES.replace("$it.public", "$it.publik"))
+    with pytest.raises(PolicyInvalidError, match="no property 'publik'"):
+        boot_graph(
+            str(tmp_path / "g.omni"),
+            graph_id=None,
+            policy=str(path),
+            tokens=make_tokens("pat"),
+            is_open=False,
+        )
 
 
 def test_a_plan_shows_who_sees_other_rows() -> None:
