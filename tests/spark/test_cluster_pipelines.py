@@ -20,11 +20,19 @@ import omnigraph
 from omnigraph.clusters.applied_cluster import open_cluster
 from omnigraph.clusters.applied_pipelines import PipelineWorker, RunPlace, read_applied
 from omnigraph.pipelines.ledger.run_ledger import Run
+from omnigraph.pipelines.run.backfill import list_backfill, run_backfill
 from omnigraph.pipelines.run.pipeline_run import RunOptions, run_pipeline
 from omnigraph.pipelines.run.scheduler import ScheduledRun
 from unit.clusters.pipeline_folder import apply_all, do, edit, write_pipeline
 
 CRM = "pipelines/crm.yaml"
+PROPOSERS = """\
+  - id: pipelines-propose
+    allow:
+      actors: { group: loaders }
+      actions: [branch_create, propose]
+      target_branch_scope: any
+"""
 TASKS = "node Task {\n  title: String @key\n  kind: enum(plan)\n}\n"
 
 
@@ -190,3 +198,53 @@ def test_a_policy_that_allows_no_change_holds_a_worker(folder: Path, spark: obje
     run = run_one(folder)
     assert {target.error_code for target in run.targets} == {"policy_denied"}
     assert messages(folder, "people") == messages(folder, "tasks") == []
+
+
+def test_a_deep_check_reads_expressions_and_no_source(folder: Path, spark: object) -> None:
+    del spark
+    (folder / "people.csv").unlink()
+    assert do(folder, "validate", is_deep=True)["codes"].count("pipeline_invalid") == 0
+    edit(folder, "pipelines/people.map.yaml", "int(years)", "int(years")
+    assert do(folder, "validate")["ok"]
+    found = do(folder, "validate", is_deep=True)
+    (finding,) = [each for each in found["diagnostics"] if each["severity"] == "error"]
+    assert finding["code"] == "pipeline_invalid"
+    assert "'int(years' is not an expression" in finding["message"]
+
+
+def test_slots_that_have_passed_are_run_by_the_applied_definition(
+    folder: Path, spark: object
+) -> None:
+    del spark
+    edit(folder, "cluster.yaml", "paths: people.csv", "paths: 'day-${SLOT_START:%d}.csv'")
+    for day in ("01", "02"):
+        (folder / f"day-{day}.csv").write_text(f"login,years\nnumber{day},{day}\n")
+    apply_all(folder)
+    applied = read_applied(open_cluster(folder), "crm", RunPlace(folder))
+    start, end = (datetime(2026, 1, day, tzinfo=UTC) for day in (1, 3))
+    slots = list_backfill(applied.pipeline, start, end)
+    for statuses in (["succeeded", "succeeded"], ["done", "done"]):
+        found = list(run_backfill(applied.pipeline, slots, applied.complete(RunOptions())))
+        assert [each.status for each in found] == statuses
+    assert len(messages(folder, "people")) == len(messages(folder, "tasks")) == 2
+
+
+def test_a_run_for_review_proposes_its_merge_as_far_as_the_policy_allows(
+    folder: Path, spark: object
+) -> None:
+    del spark
+    review = "{graph: people, run_branch: {merge: review}, map"
+    edit(folder, CRM, "{graph: people, map", review)
+    apply_all(folder)
+    denied = run_one(folder).targets[0]
+    assert denied.error_code == "policy_denied"
+    bundle = folder / "staff.yaml"
+    bundle.write_text(bundle.read_text() + PROPOSERS)
+    assert do(folder, "apply")["converged"]
+    applied = read_applied(open_cluster(folder), "crm", RunPlace(folder))
+    run = run_pipeline(applied.pipeline, applied.complete(RunOptions()))
+    assert (run.status, run.awaits_review) == ("succeeded", True)
+    with omnigraph.open(folder / "graphs/people.omni") as graph:
+        (proposal,) = graph.proposals()
+        assert proposal.number == run.targets[0].proposal
+    assert messages(folder, "people") == []
