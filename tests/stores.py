@@ -22,12 +22,18 @@ SEEN_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A request that the server answered; `condition` is its If-None-Match header."""
+    """A request that the server answered; `condition` is its If-None-Match header.
+
+    `received` and `sent` count the bytes of its body and of that of the answer.
+    """
 
     method: str
     path: str
     condition: str | None
     status: int
+    query: str = ""
+    received: int = 0
+    sent: int = 0
 
 
 class S3Server:
@@ -63,6 +69,10 @@ class S3Server:
     def seen(self) -> list[Seen]:
         """The latest requests, in the order of their answers."""
         return [*self._application.seen]
+
+    def clear(self) -> None:
+        """Forget the requests up to now."""
+        self._application.seen.clear()
 
     def new_bucket(self) -> str:
         """The name of a bucket that nobody else uses."""
@@ -126,14 +136,21 @@ class OneAtATime:
         self._application = create_backend_app("s3")
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        statuses: list[int] = []
+
         def start(status: str, headers: Any, *rest: Any) -> Any:
-            condition = environ.get("HTTP_IF_NONE_MATCH")
-            request = environ["REQUEST_METHOD"], environ["PATH_INFO"], condition
-            self.seen.append(Seen(*request, int(status[:3])))
+            statuses.append(int(status[:3]))
             return start_response(status, headers, *rest)
 
+        condition = environ.get("HTTP_IF_NONE_MATCH")
+        request = environ["REQUEST_METHOD"], environ["PATH_INFO"], condition
+        received = int(environ.get("CONTENT_LENGTH") or 0)
         with self.lock:
-            return [*self._application(environ, start)]
+            body = [*self._application(environ, start)]
+            sent = sum(map(len, body))
+            query = environ.get("QUERY_STRING", "")
+            self.seen.append(Seen(*request, statuses[-1], query, received, sent))
+            return body
 
 
 class QuietRequestHandler(MotoRequestHandler):
