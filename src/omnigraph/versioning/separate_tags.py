@@ -55,6 +55,11 @@ class SeparateTags:
         """Whether a name stands for such a tag."""
         return is_live(self._find_generation(name))
 
+    def is_deleted(self, name: str) -> bool:
+        """Whether the newest event of a name ended it; a name without events is not deleted."""
+        generation = self._find_generation(name)
+        return generation > 0 and not is_live(generation)
+
     def delete(self, name: str, *, actor: str | None = None) -> bool:
         """Free a name; False if no such tag has it."""
         generation = self._find_generation(name)

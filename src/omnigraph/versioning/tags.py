@@ -67,18 +67,23 @@ class Tags:
 
     def list(self, *, deleted_since: int | None = None) -> list[Tag]:
         """Every tag, by name; with those deleted since a time (µs), if one is given."""
+        # An upgrade moves tags from here to there: the other way round one might be missed.
+        separate = [*self.separate.list(deleted_since)]
         found = self._events.list_creations(deleted_since=deleted_since, only_announced=True)
         tags = [decode_tag(each.name, each.fields) for each in found if each.is_tag]
         # An upgrade that stopped leaves a tag in both places.
-        apart = [tag for tag in self.separate.list(deleted_since) if tag not in tags]
+        apart = [tag for tag in separate if tag not in tags]
         return sorted([*tags, *apart], key=lambda tag: tag.name)
 
     def get(self, name: str) -> Tag:
         """A tag by its name."""
-        found = self._read_chain(name)
+        _require_name(name, ref_events.find_name_problem(name))
+        # Before the shared events, as in a list.
+        apart = self.separate.get(name)
+        found = self._events.read_chain(name)
         if found.is_live and self._events.is_tag(name, found):
             return decode_tag(name, self._events.read_creation(name, found.generation))
-        if (apart := self.separate.get(name)) is None:
+        if apart is None:
             raise TagNotFoundError(name)
         return apart
 
@@ -105,11 +110,12 @@ class Tags:
 
     def delete(self, name: str, *, actor: str | None = None) -> None:
         """Free a name; its commit is kept only as long as its branch keeps it."""
-        found = self._read_chain(name)
+        _require_name(name, ref_events.find_name_problem(name))
+        # The old events first: an upgrade looks at them once more after it created the new one.
+        is_deleted = self.separate.delete(name, actor=actor)
+        found = self._events.read_chain(name)
         if found.is_live and self._events.is_tag(name, found):
             is_deleted = self._delete(name, found.generation, actor)
-        else:
-            is_deleted = self.separate.delete(name, actor=actor)
         if not is_deleted:
             raise TagNotFoundError(name)
 
@@ -126,10 +132,6 @@ class Tags:
         if found.is_live:
             _require_name(name, "it is the name of a branch")
         return found
-
-    def _read_chain(self, name: str) -> Chain:
-        _require_name(name, ref_events.find_name_problem(name))
-        return self._events.read_chain(name)
 
     def _delete(self, name: str, generation: int, actor: str | None) -> bool:
         """Put the event after a creation; True if it is there, False if another one is."""

@@ -1,7 +1,7 @@
 """Tags that have events of their own get events that they share with branches.
 
 A tag is created in its new place before it is removed from the old one, so it can be read at any
-moment; a tag in both places is one tag (`tags.Tags.list`). The old events of a name are removed
+moment; a tag in both places is one tag (`tags.Tags`). The old events of a name are removed
 with the oldest one first, so that the newest one says what the name stands for until it is gone.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from omnigraph.errors import BranchRefusedError
 from omnigraph.storage.objects import layout
 from omnigraph.storage.objects.object_store import Objects
-from omnigraph.versioning.ref_events import RefEvents
+from omnigraph.versioning.ref_events import RefEvents, build_deletion
 from omnigraph.versioning.separate_tags import SeparateTags
 from omnigraph.versioning.tag_events import Tag, build_tag_event, decode_tag
 
@@ -49,7 +49,15 @@ class MoveTags:
                     hint="delete one of them, and run the upgrade again",
                 )
         elif not is_dry:
-            self._events.put_tag(tag.name, chain.generation + 1, build_tag_event(tag))
+            self._put(tag, chain.generation + 1)
+
+    def _put(self, tag: Tag, generation: int) -> None:
+        """Create a tag, unless it is deleted meanwhile."""
+        is_made = self._events.put_tag(tag.name, generation, build_tag_event(tag))
+        # A deletion ends the old events first: either it is seen here, or it sees the new event.
+        if is_made and self._separate.is_deleted(tag.name):
+            ended = build_deletion(now_us=self._now_us(), actor=None)
+            self._events.put(tag.name, generation + 1, ended, what=f"tag '{tag.name}'")
 
     def _read(self, tag: Tag, generation: int) -> Tag:
         return decode_tag(tag.name, self._events.read_creation(tag.name, generation))
