@@ -95,11 +95,16 @@ class History:
         return record
 
     def find_written(self, snapshot: Snapshot) -> CommitRef:
-        """The newest commit of a line that is not maintenance, as far as records are stored."""
+        """The newest commit of a line that wrote something, as far as records are stored.
+
+        Maintenance changes nothing, and what a fill brings was made of texts that were there.
+        """
         ref = snapshot.ref
         for _ in range(MAINTENANCE_MAX):
             entry = self._log.read(ref.stream, ref.seq)
-            if not (isinstance(entry, Record) and entry.is_maintenance and entry.parent):
+            if not (isinstance(entry, Record) and entry.parent):
+                break
+            if not (entry.is_maintenance or entry.is_fill):
                 break
             owner = snapshot.stream.owner_of(ref.seq - 1)
             ref = CommitRef(owner.branch, owner.id, ref.seq - 1, entry.parent)

@@ -276,3 +276,28 @@ def test_write_and_later_make_the_same_vectors(tmp_path: Path) -> None:
             found.append({each["s"]: each["v"] for each in main.query(VECTORS)})
     assert found[0] == found[1]
     assert None not in found[0].values()
+
+
+def test_vectors_that_are_made_after_a_review_leave_it_as_it_is(tmp_path: Path) -> None:
+    with create(tmp_path, actor="ada") as graph:
+        draft = graph.create_branch("draft")
+        draft.load([doc("a", text="one")], mode="append")
+        proposal = graph.open_proposal("draft", title="a text")
+        proposal.approve()
+        assert draft.embed().filled == 1
+        (review,) = proposal.read().reviews
+        assert not review.is_stale
+        proposal.merge()
+        assert ratios(graph) == {"a": 3}
+
+
+def test_a_text_that_is_written_after_a_review_makes_it_stale(tmp_path: Path) -> None:
+    with create(tmp_path, actor="ada") as graph:
+        draft = graph.create_branch("draft")
+        draft.load([doc("a", text="one")], mode="append")
+        proposal = graph.open_proposal("draft", title="a text")
+        proposal.approve()
+        draft.load([doc("b", text="two")], mode="append")
+        assert draft.embed().filled == 2
+        (review,) = proposal.read().reviews
+        assert review.is_stale

@@ -21,7 +21,7 @@ from omnigraph.versioning.record import CommitRef
 
 @dataclass(frozen=True, slots=True)
 class ProposedCommit:
-    """The newest commit of a proposal's branch; `head` is the same without maintenance."""
+    """The newest commit of a proposal's branch; `head` is before maintenance and fills."""
 
     at: versioning.Snapshot
     head: CommitRef
