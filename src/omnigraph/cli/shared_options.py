@@ -15,7 +15,7 @@ from omnigraph.cli.command_errors import fail
 from omnigraph.cli.local_files import read_source
 
 if TYPE_CHECKING:
-    from omnigraph import Graph, Snapshot
+    from omnigraph import Branch, Graph, Snapshot
     from omnigraph.query import ParsedFile
     from omnigraph.query.ast import File, Query
 
@@ -190,6 +190,12 @@ class ReadTarget:
     def __post_init__(self) -> None:
         if self.branch is not None and self.snapshot is not None:
             _raise_exclusive("--branch", "--snapshot")
+
+    def choose_state(self, graph: Graph) -> Branch | Snapshot:
+        """What to query: of a branch its newest state, without asking for its commit before."""
+        if self.snapshot is not None:
+            return graph.snapshot(self.snapshot)
+        return graph.branch(self.branch or MAIN_BRANCH)
 
     def open(self, graph: Graph) -> Snapshot:
         """The immutable state to read."""

@@ -123,7 +123,7 @@ def ask_everything(running: RunningServer, actor: str) -> dict[str, list[tuple[i
         commit = client.post("/graphs/kb/query", json={"query": ALL}).json()["graph_commit_id"]
         for route in ROUTES:
             path = route.path.format_map({**PLACES, "commit_id": commit, "number": 1, "run_id": 1,
-                                          "pipeline": "p", "tag": "t"})  # fmt: skip
+                                          "pipeline": "p", "tag": "t", "deployment_id": "d"})  # fmt: skip
             if route.method == "GET":
                 fields = set(route.query.model_fields) if route.query else set()
                 query = {name: value for name, value in ASKED.items() if name in fields}
@@ -213,6 +213,8 @@ def test_commands_do_not_show_it(
     ]
     answers = [CliRunner().invoke(app, [*each, *place]).output for each in asked]
     assert [each for each in answers if HIDDEN in _without_question(each)] == []
+    # A query needs no right to see commits.
+    assert all(name in answers[0] for name in SEEN), answers[0]
 
 
 def test_a_condition_that_does_not_fit_the_schema_fails_the_plan(tmp_path: Path) -> None:

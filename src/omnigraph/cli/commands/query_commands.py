@@ -99,9 +99,8 @@ def query(  # noqa: PLR0913 — one group for each decision of the caller
         place.use_engine(),
         open_graph(scope, scope.resolve_address()) as graph,
     ):
-        snapshot = target.open(graph)
         if file.statement is None:
-            result = snapshot.query(
+            result = target.choose_state(graph).query(
                 text,
                 name=source.name,
                 params=params,
@@ -113,7 +112,9 @@ def query(  # noqa: PLR0913 — one group for each decision of the caller
         else:
             columns, rows = execute_statement(graph, text)
             is_of_branch = isinstance(file.statement, Explain)
-            read = (target.to_json(), snapshot.commit.id) if is_of_branch else (None, None)
+            read = (
+                (target.to_json(), target.open(graph).commit.id) if is_of_branch else (None, None)
+            )
             answer = ResultRows(name, read[0], columns, rows, read[1])
     print_rows(answer, output.choose(scope.config.output), layout)
 
