@@ -30,12 +30,16 @@ graph: alpha
 title: Firms
 panels: [{title: Firms, query: firms}]
 """
-# Fay may call all queries, and read people only.
+# Fay and gus may call all queries, and read people only; gus, some of them.
 TYPED = """\
   - id: call-all
     allow: {actors: {group: typed}, actions: [invoke_query]}
   - id: read-people
     allow: {actors: {group: typed}, actions: [read], types: [Person]}
+  - id: read-some-people
+    allow: {actors: {group: limited}, actions: [read], types: {Person: "$it.age > 40"}}
+  - id: call-some
+    allow: {actors: {group: limited}, actions: [invoke_query]}
 """
 
 
@@ -45,13 +49,15 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]
     (folder / "queries/people.gq").write_text(f"{QUERIES}\n{PEOPLE}\n{COMPANIES}\n")
     (folder / "team.yaml").write_text(TEAM)
     (folder / "firms.yaml").write_text(FIRMS)
-    (folder / "own.yaml").write_text(OWN.replace("named: [eva]", "named: [eva], typed: [fay]"))
+    (folder / "own.yaml").write_text(
+        OWN.replace("named: [eva]", "named: [eva], typed: [fay], limited: [gus]")
+    )
     with (folder / "own.yaml").open("a") as file:
         file.write(TYPED)
     with (folder / "cluster.yaml").open("a") as file:
         file.write(CONFIG)
     apply_cluster(folder)
-    with serve_cluster(folder, actors=(*ACTORS, "fay")) as found:
+    with serve_cluster(folder, actors=(*ACTORS, "fay", "gus")) as found:
         yield found
 
 
@@ -88,6 +94,7 @@ def test_dashboards_are_listed_with_what_a_page_needs(running: RunningServer) ->
         ("bob", {}),
         ("cyd", {}),
         ("fay", {"team": ["everyone", "find_person"]}),
+        ("gus", {"team": ["everyone", "find_person"]}),
     ],
 )
 def test_a_panel_whose_query_may_not_be_called_is_not_named(
