@@ -20,6 +20,7 @@ _NOT_CACHED: Final = frozenset({"mock", "function"})
 _OF_TEXTS: Final = frozenset({"refused", "no_direction", "bad_answer"})
 _TEXTS_AT_ONCE: Final = 4_096
 _Mask = npt.NDArray[np.bool_]
+_Places = npt.NDArray[np.int64]
 _NOTHING: Final = Remembered({}, {})
 
 
@@ -76,15 +77,28 @@ class TextVectors:
         asked = [texts[place] for place in places.tolist()]
         # What is remembered is written after each request; the rest is cut by its embedder.
         most = BATCH_TEXTS_MAX if keys else _TEXTS_AT_ONCE
-        for batch in cut_batches(asked, texts_max=most):
-            for part, outcome in self._ask(asked, batch, dimension, may_fail=may_fail):
-                here = places[part]
-                if isinstance(outcome, str):
-                    found.reasons.update(dict.fromkeys(here.tolist(), outcome))
-                else:
-                    _store_vectors(found, here, outcome)
-                self._remember([keys[place] for place in here.tolist()] if keys else [], outcome)
+        for part, outcome in self._ask_all(asked, most, dimension, (places, may_fail)):
+            here = places[part]
+            if isinstance(outcome, str):
+                found.reasons.update(dict.fromkeys(here.tolist(), outcome))
+            else:
+                _store_vectors(found, here, outcome)
+            self._remember([keys[place] for place in here.tolist()] if keys else [], outcome)
         return found
+
+    def _ask_all(
+        self, asked: list[str], most: int, dimension: int, terms: tuple[_Places, bool]
+    ) -> Iterator[tuple[slice, Vectors | str]]:
+        """What becomes of texts, batch by batch; a failure says the place of its text."""
+        places, may_fail = terms
+        try:
+            for batch in cut_batches(asked, texts_max=most):
+                yield from self._ask(asked, batch, dimension, may_fail=may_fail)
+        except EmbeddingError as failure:
+            if failure.index is not None:
+                # Of all texts: those that the cache knows were not asked for.
+                failure.index = int(places[failure.index])
+            raise
 
     def _ask(
         self, texts: list[str], batch: slice, dimension: int, *, may_fail: bool

@@ -7,6 +7,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from omnigraph.embedding.text_vectors import AskedVectors
 from omnigraph.engine.graph_session import Session
 from omnigraph.engine.vector_builder import AskEach, FillOutcome, VectorFiller
@@ -129,9 +132,9 @@ def read_status(session: Session, stream: Stream) -> VectorStatus:
             texts = encoded.dictionary.to_pylist()
             known = session.resources.find_failures(texts, found.column.dimension)
             if known:
-                codes = encoded.indices.to_pylist()
+                refused = pc.is_in(encoded.indices, value_set=pa.array([*known], pa.int32()))
                 name = (str(found.type_key), found.column.column)
-                failures[name] = sum(code in known for code in codes), known[max(known)]
+                failures[name] = refused.true_count, known[max(known)]
     properties = tuple(_describe(each, failures) for each in count_vectors(view))
     error = session.resources.vector_builder.last_error
     reason = None if error is None else error.message

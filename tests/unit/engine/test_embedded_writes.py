@@ -171,6 +171,25 @@ def test_one_bad_vector_is_reported_with_its_record_and_property(tmp_path: Path)
         assert len(graph.branch().query("query q() { match { $d: Doc } return { $d.slug } }")) == 0
 
 
+def test_a_bad_vector_is_reported_with_its_record_when_the_cache_knows_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setenv("OMNIGRAPH_CACHE_DIR", str(tmp_path / "cache"))
+    schema = SCHEMA.replace('"m"', '"demo/mini"')
+    good, bad = ({"data": [{"embedding": found}]} for found in ([3, 1], [0, 0]))
+    path = tmp_path / "docs.jsonl"
+    rows = [doc("a", text="known"), doc("b", text="bad")]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    with loopback(says(good), says(bad)) as server:
+        embedder = client(server.url)
+        with open_graph(tmp_path / "one", embedder, schema) as graph:
+            graph.branch().load(rows[:1], mode="append", embed="write")
+        refused = pytest.raises(EmbeddingError, match=r"docs.jsonl line 2: Doc.vec: ")
+        with open_graph(tmp_path / "two", embedder, schema) as graph, refused:
+            graph.branch().load(path, mode="append", embed="write")
+
+
 def test_another_model_or_none_is_refused_before_any_request(
     tmp_path: Path, lengths: Lengths
 ) -> None:
