@@ -102,7 +102,16 @@ def running(folder: Path) -> Iterator[RunningServer]:
 
 # What a caller could give to see more.
 ASKED = {"type": "Company", "id": HIDDEN, "kind": "node", "property": "logo", "entity": "node"}
-PLACES = {"graph_id": "kb", "branch": "main", "name": "companies"}
+PLACES = {
+    "graph_id": "kb",
+    "branch": "main",
+    "name": "companies",
+    "number": 1,
+    "run_id": 1,
+    "pipeline": "p",
+    "tag": "t",
+    "deployment_id": "d",
+}
 BODIES: Mapping[str, list[dict[str, Any]]] = {
     "/query": [{"query": ALL}],
     "/read": [{"query_source": ALL}],
@@ -122,8 +131,7 @@ def ask_everything(running: RunningServer, actor: str) -> dict[str, list[tuple[i
     with running.connect(actor) as client:
         commit = client.post("/graphs/kb/query", json={"query": ALL}).json()["graph_commit_id"]
         for route in ROUTES:
-            path = route.path.format_map({**PLACES, "commit_id": commit, "number": 1, "run_id": 1,
-                                          "pipeline": "p", "tag": "t", "deployment_id": "d"})  # fmt: skip
+            path = route.path.format_map({**PLACES, "commit_id": commit})
             if route.method == "GET":
                 fields = set(route.query.model_fields) if route.query else set()
                 query = {name: value for name, value in ASKED.items() if name in fields}

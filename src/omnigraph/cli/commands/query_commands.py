@@ -111,11 +111,10 @@ def query(  # noqa: PLR0913 — one group for each decision of the caller
             answer = _describe_result(name, target, result)
         else:
             columns, rows = execute_statement(graph, text)
-            is_of_branch = isinstance(file.statement, Explain)
-            read = (
-                (target.to_json(), target.open(graph).commit.id) if is_of_branch else (None, None)
-            )
-            answer = ResultRows(name, read[0], columns, rows, read[1])
+            answer = ResultRows(name, None, columns, rows, None)
+            if isinstance(file.statement, Explain):
+                commit = target.open(graph).commit.id
+                answer = replace(answer, target=target.to_json(), commit_id=commit)
     print_rows(answer, output.choose(scope.config.output), layout)
 
 
