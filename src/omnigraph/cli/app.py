@@ -30,9 +30,9 @@ schema apply.
 served (a server): alias.
 
 direct (files, or a graph's storage): init, lint, check, pins, schema plan, \
-optimize, cleanup, repair, index, pipeline, serve, mcp.
+optimize, cleanup, repair, upgrade, index, embed, pipeline, serve, mcp.
 
-control (a cluster): cluster, graphs, queries, policy.
+control (a cluster): cluster, dashboards, graphs, queries, policy, worker.
 
 local (nothing but this machine): login, logout, profile, config, schema check, schema infer, fmt, \
 spark, version.

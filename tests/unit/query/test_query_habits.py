@@ -36,7 +36,7 @@ def read(clause: str = "", *, item: str = "$a.name", tail: str = "") -> str:
         ("$a.year = 1 && $a.year = 2", "&&", "write 'and'"),
         ("$a.year = 1 || $a.year = 2", "|", "write 'or'"),
         ("!$a.active", "!", "write 'not'"),
-        ('$a.name =~ "x"', "~", "there are no regular expressions"),
+        ('$a.name =~ "x"', "~", 'matches($v.name, "pattern")'),
         ("$a.name = 'x'", "'", "double quotes"),
         ("$a.year = 1 AND $a.year = 2", "AND", "write 'and'"),
         ("$a.email IS NULL", "IS", "write 'is'"),

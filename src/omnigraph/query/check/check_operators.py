@@ -48,7 +48,10 @@ def check_comparison(
     if comparison.op in _EQUALITIES:
         _warn_of_mismatches(context, left, (right, comparison.right.span))
         _warn_of_mismatches(context, right, (left, comparison.left.span))
-        _warn_of_rounding(context, comparison, (left_scalar, right_scalar))
+        if (isinstance(comparison.left, ast.Arithmetic) and left_scalar in FLOATS) or (
+            isinstance(comparison.right, ast.Arithmetic) and right_scalar in FLOATS
+        ):
+            _warn_of_rounding(context, comparison)
     if left_scalar is not right_scalar:
         left, right = coerce_literal(left, right_scalar), coerce_literal(right, left_scalar)
     return typed_tree.Compare(comparison.op, left, right, truth_type_of(left, right))
@@ -71,18 +74,14 @@ def _refuse_comparison(
         )
 
 
-def _warn_of_rounding(
-    context: CheckContext, comparison: ast.Comparison, scalars: tuple[Scalar | None, ...]
-) -> None:
+def _warn_of_rounding(context: CheckContext, comparison: ast.Comparison) -> None:
     """Warn of a computed float that has to equal something: it may be off by a rounding."""
-    operands = zip((comparison.left, comparison.right), scalars, strict=True)
-    if any(isinstance(each, ast.Arithmetic) and scalar in FLOATS for each, scalar in operands):
-        context.collector.report_warning(
-            "L325",
-            comparison.span,
-            "a computed float may miss a value by a rounding",
-            hint="compare with a tolerance: abs(x - y) < 0.000001",
-        )
+    context.collector.report_warning(
+        "L325",
+        comparison.span,
+        "a computed float may miss a value by a rounding",
+        hint="compare with a tolerance: abs(x - y) < 0.000001",
+    )
 
 
 def _warn_of_mismatches(context: CheckContext, value: typed_tree.Expr, other: Operand) -> None:
