@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
 
 from omnigraph import versioning
 from omnigraph.engine.graph_session import Session
+from omnigraph.engine.visible_rows import hide_states
 from omnigraph.policy.acts import Act, Action
 from omnigraph.rows.view import View
 from omnigraph.versioning import Transaction
@@ -208,7 +209,23 @@ def _check_merge(
     sides = MergeSides(base, ours=view, theirs=theirs, lineage=resources.lineage, action=action)
     with session.guard_reads(base.snapshot), session.guard_reads(theirs.snapshot):
         check = partial(_check_choices, sides, keys=resources.keys, is_forward=is_forward)
-        return check_decided_merge(check, sides.commits, chosen)
+        checked = check_decided_merge(check, sides.commits, chosen)
+    return _hide_values(session, checked, (base, view, theirs))
+
+
+def _hide_values(
+    session: Session, checked: CheckedMerge, views: tuple[View, View, View]
+) -> CheckedMerge:
+    """The merge, whose conflicts show no values of rows that its actor may not see."""
+    conflicts = checked.conflicts
+    seen = [
+        (session.find_row_limits(Act(Action.READ, each.snapshot.stream.branch)), each.catalog)
+        for each in views
+    ]
+    if not conflicts.listed or all(limits is None for limits, _ in seen):
+        return checked
+    listed = hide_states(conflicts.listed, seen)
+    return replace(checked, conflicts=replace(conflicts, listed=listed))
 
 
 def _check_choices(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property, reduce
 from operator import and_
 from typing import Final
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from omnigraph.errors import CompileError, RowsGuardedError
+from omnigraph.errors import CompileError, EntityConflict, RowsGuardedError
 from omnigraph.execution.type_scan import scan_matching
 from omnigraph.policy.acts import Act
 from omnigraph.query.ast import CompareOp
@@ -81,6 +82,35 @@ def build_refusal(limits: RowLimits, act: Act, types: tuple[str, ...]) -> RowsGu
         action=act.action,
         types=types,
         hint=_HINT,
+    )
+
+
+def hide_states(
+    conflicts: Iterable[EntityConflict], seen: Iterable[tuple[RowLimits | None, Catalog]]
+) -> tuple[EntityConflict, ...]:
+    """Conflicts without the values of types of which the actor does not see all rows.
+
+    `seen` are the sides of a merge, with what he sees there. A type that some side does not have
+    may be a limited one by another name.
+    """
+    sides = [(limits, catalog, {*catalog.nodes, *catalog.edges}) for limits, catalog in seen]
+    whole = frozenset.intersection(
+        *(
+            frozenset(names).difference(
+                () if limits is None else list_limited_types(catalog, dict(limits.conditions))
+            )
+            for limits, catalog, names in sides
+        )
+    )
+
+    def hide(state: Mapping[str, object] | None) -> Mapping[str, object] | None:
+        return None if state is None else {}
+
+    return tuple(
+        each
+        if each.entity_kind == "schema" or each.type_name in whole
+        else replace(each, base=hide(each.base), ours=hide(each.ours), theirs=hide(each.theirs))
+        for each in conflicts
     )
 
 

@@ -13,6 +13,7 @@ from omnigraph.engine.branch import Branch
 from omnigraph.engine.graph import Graph, create_graph, open_graph
 from omnigraph.errors import (
     BlobNotFoundError,
+    MergeConflictError,
     PolicyDeniedError,
     PolicyInvalidError,
     RowsGuardedError,
@@ -42,8 +43,12 @@ rules:
     allow: {actors: {group: owners}, actions: [read], branch_scope: unprotected}
   - id: partners-change
     allow: {actors: {group: partners}, actions: [change]}
+  - id: partners-merge
+    allow: {actors: {group: partners}, actions: [branch_merge], target_branch_scope: any}
   - id: editors-do-all
     allow: {actors: {group: editors}, actions: [read, change, export, branch_create]}
+  - id: editors-merge
+    allow: {actors: {group: editors}, actions: [branch_merge], target_branch_scope: any}
 """
 COMPANIES = {"open": True, "secret": False, "other": True, "unknown": None}
 SEEN = {"open", "other"}
@@ -248,3 +253,22 @@ def test_nothing_is_read_of_a_commit_whose_schema_a_condition_does_not_fit(
         assert names_of(graph.branch()) == set()
         with pytest.raises(RowsGuardedError, match="does not fit the schema of this commit"):
             names_of(graph.branch("draft"))
+
+
+def test_conflicts_of_a_merge_show_no_values_of_limited_types(graph: Graph) -> None:
+    editor = graph.acting_as("ed")
+    for name, owner in (("main", "mine"), ("draft", "theirs")):
+        editor.branch(name).mutate(
+            f'query u() {{ update Company set {{ owner: "{owner}" }} where name = "secret" }}'
+        )
+    main, owners = graph.branch(), ("sue", "mine", "theirs")
+    with pytest.raises(MergeConflictError) as refused:
+        main.merge("draft")
+    plan = main.plan_merge("draft")
+    for conflict in (*refused.value.conflicts, *plan.conflicts):
+        assert (conflict.entity_id, conflict.properties) == ("secret", ("owner",))
+        assert (conflict.base, conflict.ours, conflict.theirs) == ({}, {}, {})
+    assert not any(owner in str(refused.value) for owner in owners)
+    (shown,) = editor.branch().plan_merge("draft").conflicts
+    states = (shown.base, shown.ours, shown.theirs)
+    assert states == tuple({"owner": owner} for owner in owners)
