@@ -13,7 +13,8 @@ import pytest
 from golden.golden_archive import unpack
 from omnigraph.errors import TagNotFoundError
 from omnigraph.storage.objects import layout
-from omnigraph.storage.objects.object_store import Entry, open_objects
+from omnigraph.storage.objects.layout import Entry
+from omnigraph.storage.objects.object_store import open_objects
 from omnigraph.versioning.ref_events import RefEvents
 from omnigraph.versioning.tags import Tags
 from omnigraph.versioning.upgrade.move_tags import MoveTags
