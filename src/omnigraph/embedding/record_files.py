@@ -62,9 +62,7 @@ def embed_file(
 ) -> FileOutcome:
     """Write a file of records with vectors; the file appears when it is whole."""
     outcome = FileOutcome(mode, "" if texts is None else texts.embedder.model)
-    known = (
-        _read_known(files) if mode is not FileMode.CLEAN and files.target != files.source else {}
-    )
+    known = _read_known(files) if files.target != files.source else {}
     partial = files.target.with_name(f"{files.target.name}.tmp")
     files.target.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -90,12 +88,8 @@ def _apply_mode(
     work: tuple[TextVectors | None, Sequence[Selection], dict[str, Any]],
 ) -> None:
     texts, selections, known = work
-    chosen = [each for each in block.entities if _is_selected(each, selections)]
     if texts is None:
-        for entity in chosen:
-            if entity.record["data"].pop(entity.type.target, None) is not None:
-                outcome.cleaned += 1
-                _write_record(block, entity)
+        _remove_vectors(block, outcome, selections, known)
         return
     asked = []
     for entity in block.entities:
@@ -113,6 +107,23 @@ def _apply_mode(
         entity.record["data"][entity.type.target] = shown[entity.text]
         _write_record(block, entity)
     outcome.embedded += len(asked)
+
+
+def _remove_vectors(
+    block: _Block,
+    outcome: FileOutcome,
+    selections: Sequence[Selection],
+    known: dict[str, Any],  # Any: vectors
+) -> None:
+    """Count a vector that only the file of a run before has as removed; its line stays as it is."""
+    for entity in block.entities:
+        if not _is_selected(entity, selections):
+            outcome.kept += _keep_vector(block, entity, known)
+        elif entity.record["data"].pop(entity.type.target, None) is not None:
+            outcome.cleaned += 1
+            _write_record(block, entity)
+        elif _identify(entity) in known:
+            outcome.cleaned += 1
 
 
 def _keep_vector(block: _Block, entity: _Entity, known: dict[str, Any]) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from omnigraph import __version__
-from omnigraph.cli.app import app
+from omnigraph.cli.app import app, build_command_tree
 from unit.cli.command_tree import verbs
 
 SCHEMA = """node Person {
@@ -57,6 +57,8 @@ def test_the_legend_has_every_verb_in_one_of_its_groups() -> None:
     for verb in verbs():
         path = [synonyms.get(word, word) for word in verb.path]
         assert named[path[0]] + named[" ".join(path)] >= 1, verb
+    first_words = {name.partition(" ")[0] for name in named}
+    assert set(build_command_tree().commands) <= first_words
 
 
 def test_lint_of_a_good_file_exits_with_0(folder: Path) -> None:

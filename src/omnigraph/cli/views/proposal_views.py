@@ -66,7 +66,7 @@ class OneProposal:
             stale = ", of an earlier commit" if review.is_stale else ""
             said = f": {review.text}" if review.text else ""
             verdict = "approves" if review.verdict == "approve" else "requests changes"
-            yield f"{review.actor or 'no actor'} {verdict}{stale}{said}"
+            yield f"{review.actor or 'an unnamed actor'} {verdict}{stale}{said}"
         for check in info.checks:
             stale = ", of an earlier commit" if check.is_stale else ""
             link = f" ({check.link})" if check.link else ""
@@ -114,5 +114,5 @@ def _iter_comment(comment: ProposalComment) -> Iterator[str]:
     elif comment.thread != comment.number:
         about = f" to {comment.thread}"
     first, *rest = comment.text.splitlines() or ["resolves the thread"]
-    yield f"comment {comment.number} of {comment.actor or 'no actor'}{about}: {first}"
+    yield f"comment {comment.number} of {comment.actor or 'an unnamed actor'}{about}: {first}"
     yield from (f"  {line}" for line in rest)

@@ -72,8 +72,16 @@ def test_vectors_are_removed(answer: Answer, seed: Path) -> None:
     found = answer("embed", *line, "--spec", folder / "spec.json", "--clean")
     assert (found["mode"], found["model"], found["cleaned"]) == ("clean", "", 2)
     assert [json.loads(each) for each in out.read_text().splitlines()] == LINES
-    answer("embed", "--seed", seed, "--clean")
+    assert answer("embed", "--seed", seed, "--clean")["cleaned"] == 2
     assert written(seed) == LINES
+
+
+def test_vectors_of_other_records_stay_when_some_are_removed(answer: Answer, seed: Path) -> None:
+    answer("embed", "--seed", seed)
+    before = written(seed)
+    found = answer("embed", "--seed", seed, "--clean", "--select", "slug=b")
+    assert (found["cleaned"], found["kept"]) == (1, 1)
+    assert written(seed) == [before[0], *LINES[1:]]
 
 
 @pytest.mark.parametrize(
