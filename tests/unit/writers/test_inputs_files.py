@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 from unittest.mock import patch
 
@@ -100,6 +101,14 @@ def test_a_path_without_files_is_refused(tmp_path: Path, name: str, fragment: st
     failure = refusal(tmp_path / name)
     assert str(failure) == f"{tmp_path}/{name}: {fragment}"
     assert failure.record == 0
+
+
+def test_a_pipe_is_refused_as_what_it_is(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "p.jsonl")
+    failure = refusal(tmp_path / "p.jsonl")
+    assert str(failure).endswith(
+        "p.jsonl: a pipe or a device is not read; write the data to a file"
+    )
 
 
 def test_an_empty_folder_and_an_unknown_kind_of_file_are_refused(tmp_path: Path) -> None:

@@ -285,6 +285,8 @@ def find_data_files(path: Path) -> tuple[list[Path], str]:
         return _select_data_files(path.iterdir()), "no files are in the folder"
     if any(sign in str(path) for sign in _PATTERN):
         return _select_data_files(map(Path, glob.glob(str(path)))), "no file matches the pattern"
+    if path.exists():
+        return [], "a pipe or a device is not read; write the data to a file"
     return [], "no such file"
 
 
