@@ -12,11 +12,12 @@ from omnigraph.errors import OmnigraphError
 from omnigraph.storage.objects.faults import FaultKind
 
 _TABLES_AT = ("data", "_indices")
-# What is cut into units removes its files by other means.
+# What is cut into units removes its files by other means. A merge that converts columns compares
+# rows in a version of its own, whose files are left to the clean-up, however the merge ends.
 _FAILING = [
     writer
     for writer in WRITERS
-    if writer not in IN_UNITS and writer.name not in ("cleanup", "empty-load")
+    if writer not in IN_UNITS and writer.name not in ("cleanup", "empty-load", "merge-schemas")
 ]
 
 

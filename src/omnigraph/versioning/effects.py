@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, assert_never
@@ -187,8 +187,10 @@ class TableStore(Protocol):
     def add_columns(self, pin: Pin, schema: pa.Schema) -> Pin:
         """A version with more columns."""
 
-    def convert_columns(self, pin: Pin, columns: Sequence[ConvertedColumn]) -> Pin:
-        """A version with more columns, made of others."""
+    def convert_columns(
+        self, pin: Pin, columns: Sequence[ConvertedColumn], *, own: list[Any]
+    ) -> Pin:
+        """A version with more columns, made of others; `own` gets what it writes."""
 
     def forget_unpublished(self) -> None:
         """Forget files that were written for writes under way: they may be removed."""
@@ -236,7 +238,7 @@ class EffectApplier:
             self._by_life.setdefault(life, []).append(effect)
         self._applied: dict[_Life, tuple[Pin | None, Pin | None]] = {}
         # Files that it wrote itself; those of its effects belong to the writer that staged them.
-        self._own: list[object] = []
+        self._own: list[Any] = []  # opaque to us
         # Whether a record that names its files may be stored.
         self.is_offered = False
 
@@ -262,7 +264,7 @@ class EffectApplier:
             group = self._by_life[life]
             group[0] = self._write_effect(group[0], pins[life.type_key])
 
-        list(self._run(write_one, [each for each in alone if each.type_key in pins]))
+        self._run(write_one, [each for each in alone if each.type_key in pins])
 
     def apply(self, pins: Mapping[str, Pin]) -> dict[str, Pin | None]:
         """The pins that the effects make of the given ones; None is a type that ends."""
@@ -283,11 +285,16 @@ class EffectApplier:
         begun = {life.type_key: pin for life, pin in results.items() if life.is_new}
         return touched | self._apply_renames({**pins, **touched}, begun) | begun
 
-    def _run(self, work: Callable[[_Life], _Result], tasks: list[_Life]) -> Iterable[_Result]:
-        """Work on several tables at the same time."""
+    def _run(self, work: Callable[[_Life], _Result], tasks: list[_Life]) -> list[_Result]:
+        """Work on several tables at the same time; all have ended when one of them raises.
+
+        Files that a table still writes would not be among those that are discarded.
+        """
         if self._executor is None or len(tasks) < 2:
-            return map(work, tasks)
-        return self._executor.map(work, tasks)
+            return [work(task) for task in tasks]
+        futures = [self._executor.submit(work, task) for task in tasks]
+        wait(futures)
+        return [future.result() for future in futures]
 
     def _apply_renames(
         self, pins: Mapping[str, Pin | None], begun: Container[str]
@@ -319,7 +326,7 @@ class EffectApplier:
         for number in range(len(group)):
             # Kept at once: if a later step fails, the rows are not written a second time.
             group[number] = self._write_effect(group[number], pin)
-            pin = _apply_effect(group[number], pin, self._tables)
+            pin = _apply_effect(group[number], pin, self._tables, self._own)
         self._applied[life] = (base, pin)
         return pin
 
@@ -376,8 +383,10 @@ def _concatenate_tables(tables: list[pa.Table]) -> pa.Table:
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables).combine_chunks()
 
 
-def _apply_effect(effect: Effect, pin: Pin | None, tables: TableStore) -> Pin | None:
-    """The pin that one effect makes of another."""
+def _apply_effect(
+    effect: Effect, pin: Pin | None, tables: TableStore, own: list[Any]
+) -> Pin | None:
+    """The pin that one effect makes of another; `own` gets the files that it writes itself."""
     match effect:
         case Register():
             return _apply_register(effect, pin)
@@ -387,7 +396,7 @@ def _apply_effect(effect: Effect, pin: Pin | None, tables: TableStore) -> Pin | 
         case Rename():
             raise AssertionError("a rename moves a pin and makes none")
         case _:
-            return _create_version(effect, _require_pin(pin, effect.type_key), tables)
+            return _create_version(effect, _require_pin(pin, effect.type_key), tables, own)
 
 
 def _apply_register(effect: Register, pin: Pin | None) -> Pin:
@@ -400,6 +409,7 @@ def _create_version(
     effect: Append | Replace | Overwrite | AddColumns | ConvertColumns | Adopt | Maintain,
     pin: Pin,
     tables: TableStore,
+    own: list[Any],
 ) -> Pin:
     match effect:
         case Append():
@@ -412,7 +422,7 @@ def _create_version(
         case AddColumns():
             return tables.add_columns(pin, effect.schema)
         case ConvertColumns():
-            return tables.convert_columns(pin, effect.columns)
+            return tables.convert_columns(pin, effect.columns, own=own)
         case Adopt():
             return _apply_adopt(effect, pin)
         case Maintain():

@@ -20,6 +20,7 @@ from omnigraph.schema.ast import (
     Declaration,
     Edge,
     EnumSyntax,
+    ExpressionText,
     Interface,
     ListSyntax,
     Literal,
@@ -36,7 +37,7 @@ from omnigraph.schema.ast import (
 )
 from omnigraph.schema.property_types import DECLARED_SCALARS
 
-CONSTRAINTS = ("key", "unique", "index", "range", "check")
+CONSTRAINTS = ("key", "unique", "index", "range")
 
 
 def names(*texts: str) -> st.SearchStrategy[Name]:
@@ -65,6 +66,13 @@ constraints = st.builds(
     st.sampled_from(CONSTRAINTS).map(Name),
     st.lists(st.one_of(bounds, literals, system_fields, words), min_size=1, max_size=3).map(tuple),
 )
+# One argument of a check is an expression, which has a spelling of its own.
+checks = st.one_of(
+    st.tuples(words, st.text(max_size=8).map(lambda text: Literal(text, text))),
+    st.sampled_from(
+        [(ExpressionText("a > 1", ("a",)),), (ExpressionText("-1 < camelCase", ("camelCase",)),)]
+    ),
+).map(lambda arguments: Constraint(Name("check"), arguments))
 annotation_lists = st.lists(
     st.one_of(
         st.builds(Annotation, names(*WORDS, *CONSTRAINTS)),
@@ -92,9 +100,9 @@ types = st.builds(
     st.booleans(),
 )
 properties = st.builds(Property, identifiers, types, annotation_lists)
-members: st.SearchStrategy[tuple[Member, ...]] = st.lists(properties | constraints, max_size=4).map(
-    tuple
-)
+members: st.SearchStrategy[tuple[Member, ...]] = st.lists(
+    properties | constraints | checks, max_size=4
+).map(tuple)
 declarations: st.SearchStrategy[Declaration] = st.one_of(
     st.builds(Interface, type_names, st.lists(properties, max_size=3).map(tuple)),
     st.builds(

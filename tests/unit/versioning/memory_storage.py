@@ -155,7 +155,13 @@ class MemoryTables:
         wider = pa.schema([*version.schema, *schema])
         return self._next(pin, wider, version.fragments, [])
 
-    def convert_columns(self, pin: Pin, columns: Sequence[ConvertedColumn]) -> Pin:
+    def convert_columns(
+        self,
+        pin: Pin,
+        columns: Sequence[ConvertedColumn],
+        *,
+        own: list[Any],  # noqa: ARG002
+    ) -> Pin:
         version = self.versions[pin.path, pin.version]
 
         def widen(row: Row) -> Row:

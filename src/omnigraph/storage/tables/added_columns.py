@@ -41,6 +41,14 @@ class WidenedFragment:
     file: str
 
 
+@dataclass(frozen=True, slots=True)
+class WidenedTable:
+    """What is written for new columns of a table; the list grows while it is written."""
+
+    path: str
+    fragments: list[WidenedFragment]
+
+
 def append_fields(dataset: LanceDataset, schema: pa.Schema, *, path: str) -> LanceSchema:
     """The schema of a version with more columns at the end."""
     for field in schema:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping, 
 from contextlib import suppress
 from functools import partial
 from itertools import chain
-from typing import TypeAlias, assert_never
+from typing import Any, TypeAlias, assert_never
 
 import pyarrow as pa
 from lance import LanceDataset, LanceOperation
@@ -24,7 +24,7 @@ from omnigraph.storage.objects.object_store import open_objects
 from omnigraph.storage.tables import file_digests, fragment_compaction, table_indexes
 from omnigraph.storage.tables.added_columns import (
     ConvertedColumn,
-    WidenedFragment,
+    WidenedTable,
     append_fields,
     write_converted_columns,
 )
@@ -180,7 +180,7 @@ class Tables:
             unsynced=() if is_synced else tuple(files),
         )
 
-    def discard(self, written: Staged | Compacted | Indexed) -> None:
+    def discard(self, written: Staged | Compacted | Indexed | WidenedTable) -> None:
         """Remove files that will never be in a version; their writer must not use them."""
         match written:
             case Staged():
@@ -189,6 +189,8 @@ class Tables:
                 self._remove([f"{written.pin.path}/data/{name}" for name in written.files])
                 if written.indexed is not None:
                     self.discard(written.indexed)
+            case WidenedTable():
+                self._remove([f"{written.path}/data/{each.file}" for each in written.fragments])
             case Indexed():
                 self._remove((), folders=[f"{written.pin.path}/{at}" for at in written.folders])
             case _:
@@ -265,25 +267,23 @@ class Tables:
         self._recent.record_version(tip, pin)
         return tip
 
-    def convert_columns(self, pin: Pin, columns: Sequence[ConvertedColumn]) -> Pin:
-        """The version with more columns at the end, whose values are made of those of others."""
+    def convert_columns(
+        self, pin: Pin, columns: Sequence[ConvertedColumn], *, own: list[Any]
+    ) -> Pin:
+        """The version with more columns, whose values are made of others; `own` gets its files."""
         dataset = self._handles.get(pin)
         new = pa.schema([each.field for each in columns])
         with translate_lance_errors("convert_columns", pin.path):
             wider = append_fields(dataset, new, path=pin.path)
             self._require_inputs(pin, dataset, dataset.fragment_ids())
             seal = partial(self._seal_fragments, pin.path, new)
-            written: list[WidenedFragment] = []
-            try:
-                written.extend(write_converted_columns(dataset, columns, seal=seal))
-            except BaseException:
-                with suppress(Exception):
-                    self._remove([f"{pin.path}/data/{each.file}" for each in written])
-                raise
-            operation = LanceOperation.Merge(
-                [each.metadata for each in written], wider, preserves_nullability=True
-            )
-        return self._commit(pin, operation, files=[f"data/{each.file}" for each in written])
+            own.append(written := WidenedTable(pin.path, []))
+            written.fragments.extend(write_converted_columns(dataset, columns, seal=seal))
+            parts = [each.metadata for each in written.fragments]
+            operation = LanceOperation.Merge(parts, wider, preserves_nullability=True)
+        return self._commit(
+            pin, operation, files=[f"data/{each.file}" for each in written.fragments]
+        )
 
     def plan_compaction(self, pin: Pin, *, is_thorough: bool = False) -> Compaction | None:
         """The next useful rewrite of small or half-dead fragments, or None.

@@ -331,7 +331,12 @@ def build_bridge(
     )
     effects = tuple(_iter_missing_effects(found, target))
     stored = schemas.put(merged.source, merged.accepted)
-    touched = EffectApplier(target.tables, effects).apply(target.snapshot.pins)
+    applier = EffectApplier(target.tables, effects)
+    try:
+        touched = applier.apply(target.snapshot.pins)
+    except BaseException:
+        applier.discard()
+        raise
     pins = {**target.snapshot.pins, **touched}
     for key in elsewhere:
         if merged.types[key].ours is None:
