@@ -144,3 +144,16 @@ def test_a_panel_that_may_not_be_seen_is_not_named(
         assert "By level" not in page.locator("body").inner_text()
         page.goto("/ui/graphs/team/dashboards/none")
         expect(page.get_by_role("heading", name="There is no such dashboard")).to_be_visible()
+
+
+def test_a_stored_query_is_a_form(browser: Browser, charted: RunningServer) -> None:
+    with open_visitor(browser, charted) as page:
+        sign_in(page, "ada")
+        page.goto("/ui/graphs/team/stored")
+        page.get_by_role("link", name="aged").click()
+        page.get_by_label("least").fill("48")
+        page.get_by_role("button", name="Run").click()
+        rows = page.get_by_role("main").get_by_role("row")
+        expect(rows).to_have_count(3)
+        expect(rows.nth(1)).to_contain_text("p29")
+        assert find_faults(page) == []
